@@ -1,0 +1,71 @@
+import { Command } from 'commander';
+import { ApiKeyService } from '../../application/api-key.service.js';
+import { keysCommand } from './keys.command.js';
+
+/** A step that changes the schema of the database. */
+export interface Migration {
+  readonly name: string;
+  readonly applied: boolean;
+}
+
+/** What the commands can have done for them. */
+export interface Actions {
+  /** Serves until it is told to stop. */
+  serve(): Promise<void>;
+  /** Opens the store, lends its keys, and closes it. */
+  withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T>;
+  /** The migrations, oldest first. */
+  migrations(): Promise<Migration[]>;
+  /** Applies all migrations that are not, and resolves to their names. */
+  migrate(): Promise<string[]>;
+  /** Takes the newest migration back, and resolves to its name; undefined where none is applied. */
+  revert(): Promise<string | undefined>;
+  /** The OpenAPI document, in the form asked for. */
+  openApi(form: 'json' | 'yaml'): Promise<string>;
+}
+
+/** The `petstore` command; `print` takes what goes to standard output, line by line. */
+export function program(actions: Actions, print: (line: string) => void): Command {
+  const petstore = new Command('petstore')
+    .description('The pet store service. Settings come from the environment and from .env; the README lists them.')
+    .showHelpAfterError('Add --help for what there is.');
+
+  petstore
+    .command('serve', { isDefault: true })
+    .description('serve the interface over HTTP')
+    .action(() => actions.serve());
+
+  petstore.addCommand(keysCommand(actions, print));
+
+  const migrate = petstore
+    .command('migrate')
+    .description('show, apply or take back the changes of the database schema; serve applies them by itself');
+  migrate
+    .command('show', { isDefault: true })
+    .description('list the migrations, those applied marked with an x')
+    .action(async () => {
+      for (const { name, applied } of await actions.migrations()) print(`[${applied ? 'x' : ' '}] ${name}`);
+    });
+  migrate
+    .command('run')
+    .description('apply what is not applied yet')
+    .action(async () => {
+      const names = await actions.migrate();
+      print(names.length > 0 ? names.map((name) => `applied ${name}`).join('\n') : 'The schema is up to date.');
+    });
+  migrate
+    .command('revert')
+    .description('take the newest migration back, and the data that it made room for with it')
+    .action(async () => {
+      const name = await actions.revert();
+      print(name === undefined ? 'No migration is applied.' : `took back ${name}`);
+    });
+
+  petstore
+    .command('openapi')
+    .description('print the OpenAPI document')
+    .option('--json', 'as JSON in place of YAML')
+    .action(async ({ json }: { json?: true }) => print((await actions.openApi(json ? 'json' : 'yaml')).trimEnd()));
+
+  return petstore;
+}

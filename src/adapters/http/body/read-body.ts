@@ -1,0 +1,76 @@
+import { ApiError } from '../errors/api-error.js';
+import { quoted } from '../errors/wording.js';
+import { Request, Response } from '../server/exchange.js';
+
+/** The most bytes that a request body may have. */
+export const MAX_BODY = 65_536;
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads the JSON text of a request's body, once it is sure that it is one: `application/json`, in UTF-8, not encoded any further
+ * and of at most 64 KiB. Rejects with `unsupported_media_type`, `body_too_large`, `invalid_body` or `invalid_json`.
+ */
+export async function readJsonText(request: Request, response: Response): Promise<string> {
+  const { 'content-length': length, 'transfer-encoding': transfer } = request.headers;
+  if (transfer === undefined && (length === undefined || Number(length) === 0)) {
+    throw new ApiError(
+      'invalid_body',
+      'The request has no body; it must be a JSON object with name, categoryId and, optionally, status.',
+    );
+  }
+  checkMediaType(request);
+  if (Number(length) > MAX_BODY) throw bodyTooLarge();
+  if (request.expectsContinue) response.writeContinue();
+  const bytes = await readBytes(request);
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new ApiError('invalid_json', 'The body is not valid UTF-8, which JSON must be in (RFC 8259, section 8.1).');
+  }
+}
+
+function checkMediaType(request: Request): void {
+  const type = request.headers['content-type'] ?? '';
+  const charset = /;\s*charset\s*=\s*("?)([^\s;"]*)\1\s*(?:;|$)/i.exec(type)?.[2];
+  const essence = type.split(';', 1)[0]?.trim().toLowerCase();
+  if (
+    essence !== 'application/json' ||
+    (charset === undefined ? /;\s*charset\b/i.test(type) : charset.toLowerCase() !== 'utf-8')
+  ) {
+    const given = type === '' ? 'it is missing' : `not ${quoted(type)}`;
+    throw new ApiError('unsupported_media_type', `Content-Type must be application/json, in UTF-8; ${given}.`, [
+      'Accept',
+      'application/json',
+    ]);
+  }
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  const transfer = request.headers['transfer-encoding'] ?? 'chunked';
+  if (encoding.toLowerCase() !== 'identity' || transfer.toLowerCase() !== 'chunked') {
+    throw new ApiError('unsupported_media_type', 'The body must not be compressed; send it without Content-Encoding.', [
+      'Accept-Encoding',
+      'identity',
+    ]);
+  }
+}
+
+function readBytes(request: Request): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_BODY) {
+        request.pause();
+        reject(bodyTooLarge());
+      }
+    });
+    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    request.on('error', reject);
+  });
+}
+
+function bodyTooLarge(): ApiError {
+  return new ApiError('body_too_large', `The body must have at most ${MAX_BODY} bytes.`, ['Connection', 'close']);
+}

@@ -1,0 +1,20 @@
+import { distance } from 'fastest-levenshtein';
+
+/** The most characters of a client's text that a message repeats. */
+const MAX_QUOTED = 60;
+
+/** A client's text, quoted as in JSON and cut where it is long. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text);
+}
+
+/** ` Did you mean "…"?` where one of the known names is near the given one, else nothing. */
+export function didYouMean(given: string, known: readonly string[]): string {
+  // Longer ones are near to none.
+  if (given.length > MAX_QUOTED) return '';
+  const [nearest] = known
+    .map((name) => ({ name, far: distance(given.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ name, far }) => far <= Math.max(1, Math.floor(name.length / 3)))
+    .sort((a, b) => a.far - b.far);
+  return nearest ? ` Did you mean "${nearest.name}"?` : '';
+}

@@ -1,0 +1,26 @@
+/** What the HTTP side of the service can be told. Times are in milliseconds. */
+export abstract class HttpSettings {
+  /** The base address of this instance, ending in `/v1`, that links in answers begin with; `/v1` alone where it is not known. */
+  abstract readonly baseUrl: string;
+
+  /** The base address of the production environment, ending in `/v1`. */
+  abstract readonly productionBaseUrl: string;
+
+  /** The base address of the staging environment, ending in `/v1`. */
+  abstract readonly stagingBaseUrl: string;
+
+  /** The origins whose pages may call the service from a browser; none: no CORS. */
+  abstract readonly corsOrigins: readonly string[];
+
+  /** Within what time the header section of a request must have arrived. */
+  abstract readonly headersTimeout: number;
+
+  /** Within what time a whole request must have arrived. */
+  abstract readonly requestTimeout: number;
+
+  /** How long a connection may stay open between two requests. */
+  abstract readonly keepAliveTimeout: number;
+
+  /** How long a connection may stand still while an answer is under way. */
+  abstract readonly idleTimeout: number;
+}

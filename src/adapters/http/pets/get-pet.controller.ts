@@ -1,0 +1,72 @@
+import {
+  All,
+  CanActivate,
+  Controller,
+  ExecutionContext,
+  Get,
+  Injectable,
+  Param,
+  Req,
+  Res,
+  UseGuards,
+} from '@nestjs/common';
+import { ApiKeyService } from '../../../application/api-key.service.js';
+import { PetNotFound } from '../../../application/errors.js';
+import { PetService } from '../../../application/pet.service.js';
+import { AcceptsJsonGuard } from '../body/accepts-json.guard.js';
+import { HttpSettings } from '../http-settings.js';
+import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
+import { Request, Response } from '../server/exchange.js';
+import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
+import { refuseParameters } from './parameters.js';
+import { petJson } from './pet-json.js';
+
+/** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */
+const DEPRECATION = '@1795132800';
+
+/** When getPet is to be removed, in the form of RFC 8594. */
+export const SUNSET = 'Thu, 05 Dec 2030 00:00:00 GMT';
+
+/** Lets every request through and has its answer, whatever it is, say that the resource is deprecated. */
+@Injectable()
+export class DeprecationSignals implements CanActivate {
+  private readonly headers: readonly string[];
+
+  constructor({ baseUrl }: HttpSettings) {
+    const links = `<${baseUrl.slice(0, -'/v1'.length)}/docs>; rel="deprecation"; type="text/html", <${baseUrl}/pets>; rel="successor-version"`;
+    this.headers = ['Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links];
+  }
+
+  canActivate(context: ExecutionContext): true {
+    context
+      .switchToHttp()
+      .getResponse<Response>()
+      .standing.push(...this.headers);
+    return true;
+  }
+}
+
+/** getPet, deprecated: to remove the operation, remove this file. */
+@Controller('v1/pets/:petId')
+@UseGuards(DeprecationSignals, BearerAuthGuard)
+export class GetPetController {
+  constructor(
+    private readonly pets: PetService,
+    private readonly keys: ApiKeyService,
+  ) {}
+
+  @Get()
+  @UseGuards(AcceptsJsonGuard)
+  async getPet(@Param('petId') petId: string, @Req() request: Request, @Res() response: Response): Promise<void> {
+    if (request.apiKey) this.keys.noteUse(request.apiKey, true);
+    refuseParameters(request.targetQuery);
+    // The documented answers are 200, 401 and 404: what is no int64 is the id of no pet. 19 digits are the most it can have.
+    if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(petId)) throw new PetNotFound();
+    response.sendJson(200, petJson(await this.pets.get(BigInt(petId))));
+  }
+
+  @All()
+  otherMethod(@Req() request: Request, @Res() response: Response): void {
+    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
+  }
+}

@@ -1,0 +1,38 @@
+import { plainToInstance } from 'class-transformer';
+import { validateSync } from 'class-validator';
+import { jsonMembers } from '../body/json-object.js';
+import { Faults } from '../errors/api-error.js';
+import { didYouMean, quoted } from '../errors/wording.js';
+import { NewPetDto } from './new-pet.dto.js';
+
+const FIELDS = ['name', 'categoryId', 'status'];
+const REQUIRED = ['name', 'categoryId'];
+
+/** Reads NewPet from a JSON text; throws one `ApiError` that names every fault, in the order of the text, missing fields last. */
+export function newPet(text: string): NewPetDto {
+  const members = jsonMembers(text);
+  const faults = new Faults();
+  const plain: Record<string, unknown> = {};
+  const positions = new Map<string, number>();
+  for (const [position, { name, value }] of members.entries()) {
+    if (positions.has(name)) {
+      faults.add('duplicate_field', `${quoted(name)} must be given once.`, position);
+      continue;
+    }
+    positions.set(name, position);
+    if (FIELDS.includes(name)) plain[name] = value;
+    else
+      faults.add('unknown_field', `${quoted(name)} is not a field of a new pet.${didYouMean(name, FIELDS)}`, position);
+  }
+  const pet = plainToInstance(NewPetDto, plain);
+  for (const { property, constraints } of validateSync(pet)) {
+    const position = positions.get(property);
+    if (position !== undefined)
+      faults.add('invalid_field', `${property} ${Object.values(constraints ?? {})[0]}.`, position);
+  }
+  for (const [index, name] of REQUIRED.entries()) {
+    if (!positions.has(name)) faults.add('missing_field', `${name} is required.`, members.length + index);
+  }
+  faults.throwIfAny();
+  return pet;
+}

@@ -1,0 +1,35 @@
+import cors from 'cors';
+import type { RequestHandler } from 'express';
+
+/** What a page's script may read of an answer, besides what it always may. */
+const EXPOSED = [
+  'Link',
+  'Location',
+  'Deprecation',
+  'Sunset',
+  'X-Request-Id',
+  'Retry-After',
+  'Idempotent-Replayed',
+  'WWW-Authenticate',
+  'Allow',
+];
+
+/**
+ * Lets pages of these origins call the service (the CORS protocol of the Fetch standard). Only their preflights are answered here, without a
+ * key, as a browser sends none; a preflight of any other origin is a request like any other.
+ */
+export function allowOrigins(origins: readonly string[]): RequestHandler {
+  const handler = cors({
+    origin: [...origins],
+    methods: ['GET', 'HEAD', 'POST'],
+    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+    exposedHeaders: EXPOSED,
+    maxAge: 600,
+  });
+  return (request, response, next) => {
+    const { origin, 'access-control-request-method': method } = request.headers;
+    const isPreflight = method !== undefined && origin !== undefined && origins.includes(origin);
+    if (request.method !== 'OPTIONS' || isPreflight) handler(request, response, next);
+    else next();
+  };
+}

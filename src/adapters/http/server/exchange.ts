@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError } from '../errors/api-error.js';
+import { ERROR_STATUS, errorBody } from '../errors/error-code.js';
+import { ApiKey } from '../../../domain/keys/api-key.js';
+
+/** The most bytes of an unread body that are read and thrown away, so that the connection can go on. */
+const MAX_DRAINED = 65_536;
+
+const KEPT_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** A request, with what the service learns of it on the way. */
+export class Request extends IncomingMessage {
+  /** The key that the guard accepted. */
+  apiKey?: ApiKey;
+
+  /** Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1). */
+  expectsContinue = false;
+
+  private requestId?: string;
+
+  /** The client's own `X-Request-Id` where it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */
+  get id(): string {
+    if (this.requestId === undefined) {
+      const given = this.headers['x-request-id'];
+      this.requestId = typeof given === 'string' && KEPT_REQUEST_ID.test(given) ? given : randomUUID();
+    }
+    return this.requestId;
+  }
+
+  /** The request target before the question mark. */
+  get targetPath(): string {
+    const end = this.queryStart;
+    return end < 0 ? this.target : this.target.slice(0, end);
+  }
+
+  /** The request target behind the question mark; empty where there is none. */
+  get targetQuery(): string {
+    const end = this.queryStart;
+    return end < 0 ? '' : this.target.slice(end + 1);
+  }
+
+  /** How often a header stands in the request; `headers` hides all but one, or joins them. The name is in lower case. */
+  fieldLines(name: string): number {
+    let count = 0;
+    for (let i = 0; i < this.rawHeaders.length; i += 2) {
+      const given = this.rawHeaders[i] as string;
+      if (given.length === name.length && given.toLowerCase() === name) count++;
+    }
+    return count;
+  }
+
+  private get queryStart(): number {
+    return this.target.indexOf('?');
+  }
+
+  private get target(): string {
+    return this.url ?? '/';
+  }
+}
+
+/** A response; every one carries the request id and `nosniff`, whoever writes it. */
+export class Response extends ServerResponse<Request> {
+  /** Headers that go out with whatever is answered: names and values in turn. */
+  readonly standing: string[] = [];
+
+  /** Sends the head. Headers are names and values in turn, which Node writes out as they are. */
+  override writeHead(status: number, ...rest: unknown[]): this {
+    const headers = rest.at(-1);
+    const always = ['X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing];
+    if (Array.isArray(headers)) return super.writeHead(status, [...(headers as string[]), ...always]);
+    // The progressive interface of Express and its middleware.
+    for (let i = 0; i < always.length; i += 2) this.appendHeader(always[i] as string, always[i + 1] as string);
+    return (super.writeHead as (status: number, ...rest: unknown[]) => this).call(this, status, ...rest);
+  }
+
+  /** Sends an error, and closes the connection where a large body was left unread on it. */
+  sendError(error: ApiError): void {
+    const unread = !this.req.complete && !(Number(this.req.headers['content-length']) <= MAX_DRAINED);
+    const headers = unread ? [...error.headers, 'Connection', 'close'] : error.headers;
+    this.sendJson(ERROR_STATUS[error.code], errorBody(error.code, error.message), headers);
+  }
+
+  /** Sends a JSON text. Headers are names and values in turn. */
+  sendJson(status: number, body: string | Buffer, headers: readonly string[] = []): void {
+    this.writeHead(status, [
+      'Content-Type',
+      'application/json',
+      'Content-Length',
+      String(Buffer.byteLength(body)),
+      'Cache-Control',
+      'no-store',
+      ...headers,
+    ]);
+    this.end(body);
+  }
+}

@@ -1,0 +1,51 @@
+import { ApiKeyRepository, KeyUse } from '../../../application/api-key-repository.port.js';
+import { ApiKey } from '../../../domain/keys/api-key.js';
+
+/** API keys in this process's memory, gone with it. */
+export class MemoryApiKeyRepository extends ApiKeyRepository {
+  private readonly keys = new Map<string, ApiKey>();
+  private readonly used = new Map<string, KeyUse>();
+  private changes = 0;
+
+  add(key: ApiKey): Promise<void> {
+    this.keys.set(key.digest, { ...key });
+    this.changes++;
+    return Promise.resolve();
+  }
+
+  find(digest: string): Promise<ApiKey | undefined> {
+    const key = this.keys.get(digest);
+    return Promise.resolve(key && { ...key });
+  }
+
+  list(): Promise<ApiKey[]> {
+    return Promise.resolve([...this.keys.values()].map((key) => ({ ...key })));
+  }
+
+  revoke(digest: string, at: Date): Promise<void> {
+    const key = this.keys.get(digest);
+    if (key && !key.revokedAt) this.keys.set(digest, { ...key, revokedAt: at });
+    this.changes++;
+    return Promise.resolve();
+  }
+
+  recordUses(uses: readonly KeyUse[]): Promise<void> {
+    for (const use of uses) {
+      const before = this.used.get(use.digest);
+      this.used.set(use.digest, {
+        ...use,
+        getPetCalls: use.getPetCalls + (before?.getPetCalls ?? 0),
+        lastGetPetAt: use.lastGetPetAt ?? before?.lastGetPetAt ?? null,
+      });
+    }
+    return Promise.resolve();
+  }
+
+  uses(): Promise<KeyUse[]> {
+    return Promise.resolve([...this.used.values()].map((use) => ({ ...use })));
+  }
+
+  revision(): number {
+    return this.changes;
+  }
+}

@@ -1,0 +1,20 @@
+import type { EntitySchemaColumnOptions } from 'typeorm';
+
+/** An int64 column: exact, whatever the driver makes of it (a string, a bigint or a number). */
+export const int64: EntitySchemaColumnOptions = {
+  type: 'bigint',
+  transformer: {
+    from: (value: string | number | bigint) => BigInt(value),
+    to: (value: bigint | undefined) => (value === undefined ? undefined : String(value)),
+  },
+};
+
+/** A moment, as ISO 8601 in UTC with milliseconds: 24 characters that sort by time on every engine. */
+export const instant: EntitySchemaColumnOptions = {
+  type: 'varchar',
+  length: 24,
+  transformer: {
+    from: (value: string | null) => (value === null ? null : new Date(value)),
+    to: (value: Date | null | undefined) => value?.toISOString() ?? value,
+  },
+};

@@ -1,0 +1,88 @@
+import { StoreUnavailable } from '../../../application/errors.js';
+import { Engine } from './engines/engine.js';
+
+/** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
+const RETRY_PAUSE = 1_000;
+
+/** How long to ask again where another transaction is in the way, in milliseconds. */
+const BUSY_PATIENCE = 4_000;
+
+/** How long to pause before asking again, in milliseconds. */
+const BUSY_PAUSE = 5;
+
+/** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `run`. */
+export class Database {
+  private ready = false;
+  private closed = false;
+  private retry: NodeJS.Timeout | undefined;
+
+  /** `report` is told in a sentence when the database cannot be reached, and when it can again. */
+  constructor(
+    private readonly engine: Engine,
+    private readonly report: (message: string) => void,
+  ) {}
+
+  /**
+   * Connects and migrates. Where the database cannot be reached it resolves all the same, and goes on trying until it can;
+   * where it is reached and not as it should be, it rejects.
+   */
+  async open(): Promise<void> {
+    try {
+      if (!this.engine.dataSource.isInitialized) await this.engine.dataSource.initialize();
+      await this.engine.dataSource.runMigrations();
+      if (this.retry) this.report('The database is there; the service is ready.');
+      this.ready = true;
+    } catch (error) {
+      if (!this.engine.isUnavailable(error)) throw error;
+      if (!this.retry)
+        this.report(`The database cannot be reached: ${(error as Error).message}. Trying again every second.`);
+      if (!this.closed) this.retry = setTimeout(() => void this.reopen(), RETRY_PAUSE).unref();
+    }
+  }
+
+  /** Whether the database was reached and migrated. */
+  get isReady(): boolean {
+    return this.ready;
+  }
+
+  /**
+   * Runs a query, again and again for a while where another transaction is in the way, and makes `StoreUnavailable` of every
+   * error that says that the database cannot answer now.
+   */
+  async run<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+    if (!this.ready) throw new StoreUnavailable('The database cannot be reached yet.');
+    const deadline = Date.now() + BUSY_PATIENCE;
+    for (;;) {
+      try {
+        return await query(this.engine);
+      } catch (error) {
+        if (!this.engine.isBusy(error) || Date.now() >= deadline) {
+          if (this.engine.isUnavailable(error))
+            throw new StoreUnavailable('The database cannot answer.', { cause: error });
+          throw error;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
+    }
+  }
+
+  /** See `Engine.revision`. */
+  revision(): number | undefined {
+    return this.ready ? this.engine.revision() : undefined;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.ready = false;
+    clearTimeout(this.retry);
+    if (this.engine.dataSource.isInitialized) await this.engine.dataSource.destroy();
+  }
+
+  private async reopen(): Promise<void> {
+    try {
+      await this.open();
+    } catch (error) {
+      this.report(`The database cannot be used: ${(error as Error).message}`);
+    }
+  }
+}

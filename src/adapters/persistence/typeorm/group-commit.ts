@@ -1,0 +1,46 @@
+interface Waiting<Job, Result> {
+  readonly job: Job;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The most jobs that share a commit, so that the first of them does not wait for ever. */
+const MAX_BATCH = 256;
+
+/**
+ * Lets jobs that arrive while a commit is under way share the next one: the wait for the disk, by far the most of the cost of
+ * a small write, is paid once for all of them. A job alone waits for its own commit and nothing else.
+ */
+export class GroupCommit<Job, Result> {
+  private waiting: Waiting<Job, Result>[] = [];
+  private underWay = false;
+
+  /** `commit` stores the jobs in one transaction and resolves to their results in the same order. */
+  constructor(private readonly commit: (jobs: readonly Job[]) => Promise<Result[]>) {}
+
+  /** Resolves once the job is committed. */
+  add(job: Job): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ job, resolve, reject });
+      if (this.underWay) return;
+      this.underWay = true;
+      // What arrived in the same turn of the event loop comes along.
+      setImmediate(() => void this.work());
+    });
+  }
+
+  private async work(): Promise<void> {
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, MAX_BATCH);
+      try {
+        const results = await this.commit(batch.map(({ job }) => job));
+        batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+      // Let the requests in that arrived while the commit held the process.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.underWay = false;
+  }
+}

@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import { MigrationInterface, QueryRunner, Table, TableColumnOptions } from 'typeorm';
+
+/** The catalogue, the API keys and their use, and what belongs to the installation. */
+export class CreateTables1795132800000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    const mysql = runner.dataSource.options.type === 'mysql' || runner.dataSource.options.type === 'mariadb';
+    const sqlite = runner.dataSource.options.type === 'better-sqlite3';
+    // A binary collation: other ones take "Zoë" for "Zoe" and ignore spaces at the end.
+    const binary = mysql ? { charset: 'utf8mb4', collation: 'utf8mb4_bin' } : {};
+    const text = (name: string, length: number, more: Partial<TableColumnOptions> = {}): TableColumnOptions => ({
+      name,
+      type: 'varchar',
+      length: String(length),
+      ...binary,
+      ...more,
+    });
+    const digest = text('digest', 64, { isPrimary: true });
+    const id: TableColumnOptions = {
+      name: 'id',
+      // Only a column of this very type can be SQLite's AUTOINCREMENT; it holds an int64 all the same.
+      type: sqlite ? 'integer' : 'bigint',
+      isPrimary: true,
+      isGenerated: true,
+      generationStrategy: 'increment',
+    };
+    await runner.createTable(
+      new Table({
+        name: 'pet',
+        columns: [id, text('name', 255), { name: 'category_id', type: 'bigint' }, text('status', 9)],
+        indices: [{ name: 'pet_status_id', columnNames: ['status', 'id'] }],
+      }),
+    );
+    await runner.createTable(
+      new Table({
+        name: 'api_key',
+        columns: [
+          digest,
+          text('name', 64),
+          text('prefix', 16),
+          text('created_at', 24),
+          text('expires_at', 24, { isNullable: true }),
+          text('revoked_at', 24, { isNullable: true }),
+        ],
+      }),
+    );
+    await runner.createTable(
+      new Table({
+        name: 'key_use',
+        columns: [
+          digest,
+          text('name', 64),
+          text('last_used_at', 24),
+          { name: 'get_pet_calls', type: sqlite ? 'integer' : 'bigint' },
+          text('last_get_pet_at', 24, { isNullable: true }),
+        ],
+      }),
+    );
+    await runner.createTable(
+      new Table({ name: 'installation', columns: [text('name', 64, { isPrimary: true }), text('value', 255)] }),
+    );
+    const secret = randomBytes(32).toString('base64url');
+    await runner.query(`INSERT INTO installation (name, value) VALUES ('cursor_secret', '${secret}')`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const table of ['installation', 'key_use', 'api_key', 'pet']) await runner.dropTable(table);
+  }
+}

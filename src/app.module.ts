@@ -1,0 +1,123 @@
+import { DynamicModule, Inject, Logger, Module, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { NodeSecrets } from './adapters/crypto/node-secrets.js';
+import { ApiDocument } from './adapters/http/docs/api-document.js';
+import { DocsController } from './adapters/http/docs/docs.controller.js';
+import { ApiErrorFilter } from './adapters/http/errors/api-error.filter.js';
+import { HttpSettings } from './adapters/http/http-settings.js';
+import { GetPetController } from './adapters/http/pets/get-pet.controller.js';
+import { PetsController } from './adapters/http/pets/pets.controller.js';
+import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
+import { DatabaseUrl } from './adapters/persistence/database-url.js';
+import { ApiKeyRepository } from './application/api-key-repository.port.js';
+import { ApiKeyService } from './application/api-key.service.js';
+import { Cursors } from './application/cursors.js';
+import { Installation } from './application/installation.port.js';
+import { PetRepository } from './application/pet-repository.port.js';
+import { PetService } from './application/pet.service.js';
+import { Secrets } from './application/secrets.port.js';
+import { Config } from './config.js';
+
+/** A place where things are kept: an adapter for each port, and the way to close them all. */
+export interface Store {
+  readonly pets: PetRepository;
+  readonly keys: ApiKeyRepository;
+  readonly installation: Installation;
+  close(): Promise<void>;
+}
+
+const STORE = 'Store';
+
+/** How often the use of the API keys is written down, in milliseconds. */
+const RECORD_INTERVAL = 5_000;
+
+const logger = new Logger('petstore');
+
+/** The composition root: the only place where the core meets its adapters. */
+@Module({})
+export class AppModule implements OnModuleInit, OnApplicationShutdown {
+  private recording: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly keys: ApiKeyService,
+    @Inject(STORE) private readonly store: Store,
+  ) {}
+
+  /** The service as the configuration says. */
+  static of({ database, apiKeys, http }: Config): DynamicModule {
+    return {
+      module: AppModule,
+      // The order of the controllers is the order of the routes: what is left over comes last.
+      controllers: [PetsController, GetPetController, DocsController, UnmatchedController],
+      providers: [
+        { provide: HttpSettings, useValue: http },
+        { provide: Secrets, useClass: NodeSecrets },
+        { provide: STORE, useFactory: (secrets: Secrets) => openStore(database, secrets), inject: [Secrets] },
+        { provide: PetRepository, useFactory: ({ pets }: Store) => pets, inject: [STORE] },
+        { provide: ApiKeyRepository, useFactory: ({ keys }: Store) => keys, inject: [STORE] },
+        { provide: Installation, useFactory: ({ installation }: Store) => installation, inject: [STORE] },
+        {
+          provide: Cursors,
+          useFactory: (installation: Installation, secrets: Secrets) => new Cursors(installation, secrets),
+          inject: [Installation, Secrets],
+        },
+        {
+          provide: PetService,
+          useFactory: (pets: PetRepository, cursors: Cursors) => new PetService(pets, cursors),
+          inject: [PetRepository, Cursors],
+        },
+        {
+          provide: ApiKeyService,
+          useFactory: (keys: ApiKeyRepository, secrets: Secrets) => new ApiKeyService(keys, secrets, apiKeys),
+          inject: [ApiKeyRepository, Secrets],
+        },
+        ApiDocument,
+        { provide: APP_FILTER, useClass: ApiErrorFilter },
+      ],
+    };
+  }
+
+  onModuleInit(): void {
+    this.recording = setInterval(() => void this.record(), RECORD_INTERVAL).unref();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    clearInterval(this.recording);
+    await this.record();
+    await this.store.close();
+  }
+
+  private async record(): Promise<void> {
+    try {
+      await this.keys.recordUses();
+    } catch (error) {
+      logger.warn(`The use of the API keys was not written down, and is kept for later: ${(error as Error).message}`);
+    }
+  }
+}
+
+/** Opens the store; the modules of a kind that is not used are not even loaded. */
+async function openStore(url: DatabaseUrl, secrets: Secrets): Promise<Store> {
+  if (url.engine === 'memory') {
+    const { MemoryApiKeyRepository } = await import('./adapters/persistence/memory/memory-api-key.repository.js');
+    const { MemoryInstallation } = await import('./adapters/persistence/memory/memory-installation.js');
+    const { MemoryPetRepository } = await import('./adapters/persistence/memory/memory-pet.repository.js');
+    return {
+      pets: new MemoryPetRepository(),
+      keys: new MemoryApiKeyRepository(),
+      installation: new MemoryInstallation(secrets),
+      close: () => Promise.resolve(),
+    };
+  }
+  const { openDatabase } = await import('./adapters/persistence/typeorm/open-database.js');
+  const { TypeOrmApiKeyRepository } = await import('./adapters/persistence/typeorm/typeorm-api-key.repository.js');
+  const { TypeOrmInstallation } = await import('./adapters/persistence/typeorm/typeorm-installation.js');
+  const { TypeOrmPetRepository } = await import('./adapters/persistence/typeorm/typeorm-pet.repository.js');
+  const database = await openDatabase(url, (message) => logger.warn(message));
+  return {
+    pets: new TypeOrmPetRepository(database),
+    keys: new TypeOrmApiKeyRepository(database),
+    installation: new TypeOrmInstallation(database),
+    close: () => database.close(),
+  };
+}

@@ -1,0 +1,31 @@
+/** No animal has the id that was asked for. */
+export class PetNotFound extends Error {
+  override readonly name = 'PetNotFound';
+}
+
+/** A cursor was not made by this service for the filter it came with. */
+export class CursorRefused extends Error {
+  override readonly name = 'CursorRefused';
+}
+
+/** Why an API key was not accepted. */
+export type KeyRefusal = 'missing' | 'invalid' | 'expired' | 'revoked';
+
+/** The request has no API key, or one that is not accepted. */
+export class KeyRefused extends Error {
+  override readonly name = 'KeyRefused';
+
+  constructor(readonly reason: KeyRefusal) {
+    super(`The API key is ${reason}.`);
+  }
+}
+
+/** The store cannot answer now; the same request may succeed later. Nothing was stored by it, as far as can be known. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
+
+/** A person asked for something that cannot be done; the message says what would be right. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

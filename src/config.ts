@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { HttpSettings } from './adapters/http/http-settings.js';
+import { DATABASE_URL_FORMS, DatabaseUrl, databaseUrl } from './adapters/persistence/database-url.js';
+
+/** Everything that the service can be told from outside, checked. */
+export interface Config {
+  /** Where to listen: a TCP port, 0 for any free one, and an address. */
+  readonly port: number;
+  readonly host: string;
+  /** Whether `NODE_ENV` is `production`: no key is made or printed at the start. */
+  readonly production: boolean;
+  readonly database: DatabaseUrl;
+  /** Texts of API keys that are valid besides the stored ones. */
+  readonly apiKeys: readonly string[];
+  readonly http: HttpSettings;
+}
+
+/** A setting has a value that it cannot have; the message is one line that names the variable and says what it takes. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** RFC 6750's token68, of a length that is worth guessing at. */
+const API_KEY = /^(?=.{16,255}$)[A-Za-z0-9\-._~+/]+=*$/;
+
+/** Reads the environment, the only place that does; throws `ConfigError`. A variable that is set to nothing is as good as unset. */
+export function readConfig(env: Environment = process.env): Config {
+  const text = (name: string): string | undefined => env[name] || undefined;
+
+  const integer = (name: string, fallback: number, min: number, max: number, unit = ''): number => {
+    const value = text(name);
+    if (value === undefined) return fallback;
+    if (!/^[0-9]{1,9}$/.test(value) || Number(value) < min || Number(value) > max) {
+      throw new ConfigError(`${name} must be an integer from ${min} to ${max}${unit}, not "${value}".`);
+    }
+    return Number(value);
+  };
+  const milliseconds = (name: string, fallback: number) => integer(name, fallback, 1, 3_600_000, ' (milliseconds)');
+
+  const baseUrl = (name: string): string => {
+    const value = text(name) ?? '/v1';
+    if (value !== '/v1' && !/^https?:\/\/[^/?#\s"<>]+(?:\/[^?#\s"<>]*)?(?<=\/v1)$/.test(value)) {
+      throw new ConfigError(
+        `${name} must be an http or https address that ends in /v1, such as https://pets.example.com/v1, not "${value}".`,
+      );
+    }
+    return value;
+  };
+
+  const database = databaseUrl(text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite');
+  // A URL may have a password in it, and is not repeated.
+  if (!database) throw new ConfigError(`DATABASE_URL must be ${DATABASE_URL_FORMS}.`);
+
+  return {
+    port: integer('PORT', 3000, 0, 65_535),
+    host: text('HOST') ?? '127.0.0.1',
+    production: text('NODE_ENV') === 'production',
+    database,
+    apiKeys: [
+      ...keys('API_KEYS', text('API_KEYS')),
+      ...keys('API_KEYS_FILE', fileText('API_KEYS_FILE', text('API_KEYS_FILE'))),
+    ],
+    http: {
+      baseUrl: baseUrl('PUBLIC_BASE_URL'),
+      productionBaseUrl: baseUrl('PRODUCTION_BASE_URL'),
+      stagingBaseUrl: baseUrl('STAGING_BASE_URL'),
+      corsOrigins: origins(text('CORS_ORIGINS')),
+      headersTimeout: milliseconds('HEADERS_TIMEOUT', 10_000),
+      requestTimeout: milliseconds('REQUEST_TIMEOUT', 15_000),
+      keepAliveTimeout: milliseconds('KEEP_ALIVE_TIMEOUT', 75_000),
+      idleTimeout: milliseconds('IDLE_TIMEOUT', 30_000),
+    },
+  };
+}
+
+function fileText(name: string, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError(
+      `${name} must be the path of a file of API keys, one to a line; "${path}" cannot be read (${code}).`,
+    );
+  }
+}
+
+/** Keys parted by commas or line ends. A message tells the place of a bad one, and never the key. */
+function keys(name: string, list: string | undefined): string[] {
+  const found = list?.split(/[,\n]/).map((key) => key.trim()) ?? [];
+  const bad = found.findIndex((key) => !API_KEY.test(key));
+  if (bad >= 0) {
+    throw new ConfigError(
+      `${name}: each key must be 16 to 255 of the characters A-Z a-z 0-9 - . _ ~ + /, with = at the end only; key ${bad + 1} is not.`,
+    );
+  }
+  return found;
+}
+
+function origins(list: string | undefined): string[] {
+  const found = list?.split(',').map((origin) => origin.trim()) ?? [];
+  for (const origin of found) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+      throw new ConfigError(
+        `CORS_ORIGINS must be origins parted by commas, such as https://shop.example.com, not "${origin}".`,
+      );
+    }
+  }
+  return found;
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env node
+import { existsSync } from 'node:fs';
+import { NestFactory } from '@nestjs/core';
+import type { DataSource } from 'typeorm';
+import { program } from './adapters/cli/program.js';
+import { ApiDocument } from './adapters/http/docs/api-document.js';
+import { ApiKeyService } from './application/api-key.service.js';
+import { StoreUnavailable, UsageError } from './application/errors.js';
+import { AppModule } from './app.module.js';
+import { createApp } from './app.js';
+import { ConfigError, readConfig } from './config.js';
+import { serve } from './serve.js';
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Lends the keys of the configured store to a command. */
+async function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
+  const config = readConfig();
+  if (config.database.engine === 'memory') {
+    throw new UsageError(
+      'The keys of DATABASE_URL=memory: are gone with the process that serves them; give it keys in API_KEYS.',
+    );
+  }
+  const context = await NestFactory.createApplicationContext(AppModule.of(config), {
+    logger: ['error'],
+    abortOnError: false,
+  });
+  try {
+    return await use(context.get(ApiKeyService));
+  } finally {
+    await context.close();
+  }
+}
+
+/** Lends the configured database, its schema as it is found, to a command. */
+async function withSchema<T>(
+  use: (dataSource: DataSource, steps: typeof import('./adapters/persistence/typeorm/schema-steps.js')) => Promise<T>,
+): Promise<T> {
+  const { database } = readConfig();
+  if (database.engine === 'memory') throw new UsageError('DATABASE_URL=memory: has no schema.');
+  const { withDataSource } = await import('./adapters/persistence/typeorm/open-database.js');
+  const steps = await import('./adapters/persistence/typeorm/schema-steps.js');
+  return withDataSource(database, (dataSource) => use(dataSource, steps));
+}
+
+async function openApi(form: 'json' | 'yaml'): Promise<string> {
+  const app = await createApp({ ...readConfig(), database: { engine: 'memory' } }, ['error']);
+  try {
+    return (await app.get(ApiDocument).texts())[form];
+  } finally {
+    await app.close();
+  }
+}
+
+try {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+  await program(
+    {
+      serve: () => serve(readConfig(), print),
+      withKeys,
+      migrations: () => withSchema((dataSource, steps) => steps.schemaSteps(dataSource)),
+      migrate: () => withSchema((dataSource, steps) => steps.applySteps(dataSource)),
+      revert: () => withSchema((dataSource, steps) => steps.revertStep(dataSource)),
+      openApi,
+    },
+    print,
+  ).parseAsync();
+} catch (error) {
+  // What a person did, or can mend, is told in a line; a fault of the program with its stack.
+  const expected =
+    error instanceof ConfigError ||
+    error instanceof UsageError ||
+    error instanceof StoreUnavailable ||
+    (error as { syscall?: string }).syscall;
+  process.stderr.write(`${expected ? (error as Error).message : (error as Error).stack}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,106 @@
+import { AddressInfo, connect } from 'node:net';
+import { IncomingHttpHeaders, request as httpRequest, Server } from 'node:http';
+import { INestApplication, LogLevel } from '@nestjs/common';
+import { createApp } from '../../src/app.js';
+import { ApiKeyService } from '../../src/application/api-key.service.js';
+import { readConfig } from '../../src/config.js';
+
+/** An answer, its body as text. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: string[];
+  readonly body: string;
+}
+
+/** What to ask for. */
+export interface Ask {
+  readonly method?: string;
+  readonly headers?: Record<string, string | string[]>;
+  readonly body?: string | Buffer;
+  /** Whether to send the key of the test; yes where absent. */
+  readonly key?: boolean;
+}
+
+/** The service as production runs it, listening on a free port of the loopback. */
+export class Service {
+  private constructor(
+    readonly app: INestApplication,
+    readonly port: number,
+    readonly key: string,
+  ) {}
+
+  /** Starts it with these variables in its environment, and no others; on the in-memory store unless they say otherwise. */
+  static async start(environment: Record<string, string> = {}, logger: LogLevel[] = []): Promise<Service> {
+    const app = await createApp(readConfig({ DATABASE_URL: 'memory:', ...environment }), logger);
+    await app.listen(0, '127.0.0.1');
+    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+    const { text } = await app.get(ApiKeyService).create('test');
+    return new Service(app, port, text);
+  }
+
+  /** Sends a request on a connection of its own. A path may be any request target. */
+  send(path: string, { method = 'GET', headers = {}, body, key = true }: Ask = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = httpRequest(
+        {
+          host: '127.0.0.1',
+          port: this.port,
+          path,
+          method,
+          agent: false,
+          headers: { ...(key && { Authorization: `Bearer ${this.key}` }), ...headers },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              rawHeaders: response.rawHeaders,
+              body: Buffer.concat(chunks).toString(),
+            }),
+          );
+        },
+      );
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+
+  /** Sends a JSON text, or what becomes one, to createPet. */
+  add(pet: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const body = typeof pet === 'string' ? pet : JSON.stringify(pet);
+    return this.send('/v1/pets', { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body });
+  }
+
+  /** Writes bytes to a connection and resolves to all that comes back until it is closed, or until nothing more comes for `quiet` ms. */
+  raw(text: string | Buffer, quiet = 300): Promise<string> {
+    return new Promise((resolve, reject) => {
+      let received = '';
+      const socket = connect(this.port, '127.0.0.1', () => socket.write(text));
+      const done = () => {
+        socket.destroy();
+        resolve(received);
+      };
+      let timer = setTimeout(done, 5_000);
+      socket.setEncoding('latin1');
+      socket.on('data', (chunk: string) => {
+        received += chunk;
+        clearTimeout(timer);
+        timer = setTimeout(done, quiet);
+      });
+      socket.on('close', () => {
+        clearTimeout(timer);
+        resolve(received);
+      });
+      socket.on('error', (error) => (received === '' ? reject(error) : done()));
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.app.close();
+  }
+}
