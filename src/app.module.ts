@@ -63,8 +63,9 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
         },
         {
           provide: PetService,
-          useFactory: (pets: PetRepository, cursors: Cursors) => new PetService(pets, cursors),
-          inject: [PetRepository, Cursors],
+          useFactory: (pets: PetRepository, cursors: Cursors, secrets: Secrets) =>
+            new PetService(pets, cursors, secrets),
+          inject: [PetRepository, Cursors, Secrets],
         },
         {
           provide: ApiKeyService,

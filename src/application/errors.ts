@@ -8,6 +8,16 @@ export class CursorRefused extends Error {
   override readonly name = 'CursorRefused';
 }
 
+/** The idempotency key came before, with another payload. */
+export class IdempotencyKeyReused extends Error {
+  override readonly name = 'IdempotencyKeyReused';
+}
+
+/** The first request with the idempotency key is still being worked on; its outcome can be had later. */
+export class IdempotencyInProgress extends Error {
+  override readonly name = 'IdempotencyInProgress';
+}
+
 /** Why an API key was not accepted. */
 export type KeyRefusal = 'missing' | 'invalid' | 'expired' | 'revoked';
 

@@ -10,6 +10,28 @@ export interface PetQuery {
   readonly limit: number;
 }
 
+/** A mark by which a request that is sent again is known, so that it adds one animal however often it comes. */
+export interface Once {
+  /** Whose mark it is: the same key in another scope is another mark. At most 64 ASCII characters. */
+  readonly scope: string;
+  /** 1 to 255 visible ASCII characters, in whose case there is a difference. */
+  readonly key: string;
+  /** What tells one payload from another: at most 64 ASCII characters. */
+  readonly fingerprint: string;
+  /** When the request came. */
+  readonly at: Date;
+}
+
+/** How long a mark is kept, in milliseconds: 24 hours. */
+export const MARK_LIFETIME = 86_400_000;
+
+/** What became of an `add`. */
+export interface Added {
+  readonly pet: Pet;
+  /** Whether the animal was there already, added by an earlier request with the same mark. */
+  readonly replayed: boolean;
+}
+
 /**
  * Where the animals are kept. Every method rejects with `StoreUnavailable` while the store cannot answer.
  * `test/contracts/pet-repository.contract.ts` has a case for each sentence, run on every adapter.
@@ -18,8 +40,12 @@ export abstract class PetRepository {
   /**
    * Stores an animal and resolves to it as stored, once it would survive a crash of the process and of the machine.
    * Its id is larger than every id that this store assigned before the call. Name and categoryId come back exactly.
+   *
+   * With a mark, animal and mark are stored both or neither. Where the mark was stored within its lifetime, no animal is added:
+   * the one added with it is resolved to, or, where its fingerprint was another one, the call rejects with `IdempotencyKeyReused`.
+   * This holds for calls at the same time too, from any instance.
    */
-  abstract add(pet: NewPet): Promise<Pet>;
+  abstract add(pet: NewPet, once?: Once): Promise<Added>;
 
   /** The animal with this id, or undefined where there is none. Any int64 may be asked for. */
   abstract find(id: bigint): Promise<Pet | undefined>;
@@ -30,4 +56,7 @@ export abstract class PetRepository {
    * same array may be handed out again for as long as it is right.
    */
   abstract list(query: PetQuery): Promise<readonly Pet[]>;
+
+  /** Forgets some of the marks from before this moment, few enough to be quick; resolves to how many, 0 where none is left. */
+  abstract forgetMarks(before: Date): Promise<number>;
 }

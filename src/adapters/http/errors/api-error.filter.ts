@@ -1,5 +1,13 @@
 import { ArgumentsHost, Catch, ExceptionFilter, HttpException, Logger } from '@nestjs/common';
-import { CursorRefused, KeyRefusal, KeyRefused, PetNotFound, StoreUnavailable } from '../../../application/errors.js';
+import {
+  CursorRefused,
+  IdempotencyInProgress,
+  IdempotencyKeyReused,
+  KeyRefusal,
+  KeyRefused,
+  PetNotFound,
+  StoreUnavailable,
+} from '../../../application/errors.js';
 import { Request, Response } from '../server/exchange.js';
 import { ApiError } from './api-error.js';
 
@@ -42,6 +50,16 @@ function answerTo(error: unknown): ApiError {
       'invalid_cursor',
       'cursor must be one that this list gave in a Link header, sent with the same status; leave it out to begin with the first page.',
     );
+  }
+  if (error instanceof IdempotencyKeyReused) {
+    return new ApiError(
+      'idempotency_key_reused',
+      'This Idempotency-Key came before with another payload; send a new key with a new animal.',
+    );
+  }
+  if (error instanceof IdempotencyInProgress) {
+    const message = 'The first request with this Idempotency-Key is still being worked on; try again.';
+    return new ApiError('idempotency_in_progress', message, ['Retry-After', RETRY_AFTER]);
   }
   if (error instanceof StoreUnavailable) {
     return new ApiError('service_unavailable', 'The store cannot answer now; try again.', ['Retry-After', RETRY_AFTER]);

@@ -6,6 +6,7 @@ import { HttpSettings } from '../http-settings.js';
 import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 import { Request, Response } from '../server/exchange.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
+import { idempotencyKey } from './idempotency-key.js';
 import { newPet } from './new-pet.body.js';
 import { pageQuery, refuseParameters } from './parameters.js';
 import { petJson, petsJson } from './pet-json.js';
@@ -39,8 +40,10 @@ export class PetsController {
   @UseGuards(AcceptsJsonGuard)
   async createPet(@Req() request: Request, @Res() response: Response): Promise<void> {
     refuseParameters(request.targetQuery);
-    const pet = await this.pets.create(newPet(await readJsonText(request, response)));
-    response.sendJson(201, petJson(pet), ['Location', `${this.settings.baseUrl}/pets/${pet.id}`]);
+    const asked = newPet(await readJsonText(request, response));
+    const { pet, replayed } = await this.pets.create(asked, idempotencyKey(request));
+    const location = ['Location', `${this.settings.baseUrl}/pets/${pet.id}`];
+    response.sendJson(201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
   }
 
   @All()

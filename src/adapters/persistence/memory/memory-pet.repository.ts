@@ -1,4 +1,5 @@
-import { PetQuery, PetRepository } from '../../../application/pet-repository.port.js';
+import { IdempotencyKeyReused } from '../../../application/errors.js';
+import { Added, MARK_LIFETIME, Once, PetQuery, PetRepository } from '../../../application/pet-repository.port.js';
 import { NewPet, Pet } from '../../../domain/pets/pet.js';
 
 /** Animals in this process's memory, gone with it: for tests, and for trying the service out. */
@@ -6,11 +7,23 @@ export class MemoryPetRepository extends PetRepository {
   /** The animal with the id n stands at n − 1. Frozen copies go in, so that the same ones can come out. */
   private readonly pets: Pet[] = [];
 
+  /** By scope and key. The oldest mark comes first. */
+  private readonly marks = new Map<string, { fingerprint: string; at: Date; pet: Pet }>();
+
   // Not declared async where nothing is awaited: the answer is there, and one promise carries it.
-  add({ name, categoryId, status }: NewPet): Promise<Pet> {
-    const pet = Object.freeze({ id: BigInt(this.pets.length + 1), name, categoryId, status });
-    this.pets.push(pet);
-    return Promise.resolve(pet);
+  add(pet: NewPet, once?: Once): Promise<Added> {
+    const name = once && `${once.scope} ${once.key}`;
+    const mark = name === undefined ? undefined : this.marks.get(name);
+    if (once && mark && once.at.getTime() - mark.at.getTime() < MARK_LIFETIME) {
+      if (mark.fingerprint !== once.fingerprint) return Promise.reject(new IdempotencyKeyReused());
+      return Promise.resolve({ pet: mark.pet, replayed: true });
+    }
+    const added = this.store(pet);
+    if (once && name !== undefined) {
+      this.marks.delete(name);
+      this.marks.set(name, { fingerprint: once.fingerprint, at: once.at, pet: added });
+    }
+    return Promise.resolve({ pet: added, replayed: false });
   }
 
   find(id: bigint): Promise<Pet | undefined> {
@@ -25,5 +38,21 @@ export class MemoryPetRepository extends PetRepository {
       if (pet && (status === undefined || pet.status === status)) found.push(pet);
     }
     return Promise.resolve(found);
+  }
+
+  forgetMarks(before: Date): Promise<number> {
+    let forgotten = 0;
+    for (const [name, { at }] of this.marks) {
+      if (at >= before || forgotten === 1_000) break;
+      this.marks.delete(name);
+      forgotten++;
+    }
+    return Promise.resolve(forgotten);
+  }
+
+  private store({ name, categoryId, status }: NewPet): Pet {
+    const pet = Object.freeze({ id: BigInt(this.pets.length + 1), name, categoryId, status });
+    this.pets.push(pet);
+    return pet;
   }
 }

@@ -1,12 +1,13 @@
 import type { DataSourceOptions } from 'typeorm';
 import { ApiKeySchema, KeyUseSchema } from './api-key.schema.js';
+import { IdempotencyKeySchema } from './idempotency-key.schema.js';
 import { InstallationSchema } from './installation.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { PetSchema } from './pet.schema.js';
 
 /** What the DataSource of every engine has in common. The migrations alone make the schema, on all of them. */
 export const dataSourceOptions = {
-  entities: [PetSchema, ApiKeySchema, KeyUseSchema, InstallationSchema],
+  entities: [PetSchema, ApiKeySchema, KeyUseSchema, IdempotencyKeySchema, InstallationSchema],
   migrations: [CreateTables1795132800000],
   migrationsTransactionMode: 'each' as const,
   synchronize: false,

@@ -15,10 +15,13 @@ export class GroupCommit<Job, Result> {
   private waiting: Waiting<Job, Result>[] = [];
   private underWay = false;
 
-  /** `commit` stores the jobs in one transaction and resolves to their results in the same order. */
-  constructor(private readonly commit: (jobs: readonly Job[]) => Promise<Result[]>) {}
+  /**
+   * `commit` stores the jobs in one transaction and resolves to their results in the same order; a job that is refused by itself
+   * has an error for its result, and the others are committed all the same.
+   */
+  constructor(private readonly commit: (jobs: readonly Job[]) => Promise<(Result | Error)[]>) {}
 
-  /** Resolves once the job is committed. */
+  /** Resolves once the job is committed; rejects where it is refused or the commit fails. */
   add(job: Job): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ job, resolve, reject });
@@ -34,7 +37,11 @@ export class GroupCommit<Job, Result> {
       const batch = this.waiting.splice(0, MAX_BATCH);
       try {
         const results = await this.commit(batch.map(({ job }) => job));
-        batch.forEach(({ resolve }, i) => resolve(results[i] as Result));
+        for (const [i, { resolve, reject }] of batch.entries()) {
+          const result = results[i] as Result | Error;
+          if (result instanceof Error) reject(result);
+          else resolve(result);
+        }
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }

@@ -1,24 +1,27 @@
-import { PetQuery, PetRepository } from '../../../application/pet-repository.port.js';
-import { NewPet, Pet, PetStatus } from '../../../domain/pets/pet.js';
+import { Added, Once, PetQuery, PetRepository } from '../../../application/pet-repository.port.js';
+import { NewPet, Pet } from '../../../domain/pets/pet.js';
 import { Database } from './database.js';
-import { Row } from './engines/engine.js';
+import { Addition } from './engines/engine.js';
 import { GroupCommit } from './group-commit.js';
+import { petOf } from './rows.js';
 
 const SELECT = 'SELECT id, name, category_id, status FROM pet';
 
+/** The most marks forgotten in one statement, so that no writer waits long for it. */
+const MAX_FORGOTTEN = 1_000;
+
 /** Animals in the table `pet`. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly adding = new GroupCommit((pets: readonly NewPet[]) =>
-    this.database.run((engine) => engine.insertPets(pets)),
+  private readonly adding = new GroupCommit((additions: readonly Addition[]) =>
+    this.database.run((engine) => engine.addPets(additions)),
   );
 
   constructor(private readonly database: Database) {
     super();
   }
 
-  async add(pet: NewPet): Promise<Pet> {
-    const id = await this.adding.add(pet);
-    return { id, name: pet.name, categoryId: pet.categoryId, status: pet.status };
+  add({ name, categoryId, status }: NewPet, once?: Once): Promise<Added> {
+    return this.adding.add({ pet: { name, categoryId, status }, once });
   }
 
   async find(id: bigint): Promise<Pet | undefined> {
@@ -42,13 +45,8 @@ export class TypeOrmPetRepository extends PetRepository {
     const rows = await this.database.run((engine) => engine.rows(`${SELECT}${where} ORDER BY id DESC LIMIT ?`, values));
     return rows.map(petOf);
   }
-}
 
-function petOf([id, name, categoryId, status]: Row): Pet {
-  return {
-    id: BigInt(id as string | bigint),
-    name: name as string,
-    categoryId: BigInt(categoryId as string | bigint),
-    status: status as PetStatus,
-  };
+  async forgetMarks(before: Date): Promise<number> {
+    return this.database.run((engine) => engine.forgetMarks(before.toISOString(), MAX_FORGOTTEN));
+  }
 }

@@ -1,8 +1,17 @@
 import Libsql from 'libsql';
 import { DataSource } from 'typeorm';
-import { NewPet } from '../../../../domain/pets/pet.js';
+import { Added, MARK_LIFETIME } from '../../../../application/pet-repository.port.js';
 import { dataSourceOptions } from '../data-source-options.js';
-import { Engine, Row } from './engine.js';
+import { Row } from '../rows.js';
+import { Addition, Engine, FIND_MARK, replay } from './engine.js';
+
+const INSERT_PET = 'INSERT INTO pet (name, category_id, status) VALUES (?, ?, ?) RETURNING id';
+
+const KEEP_MARK =
+  'INSERT OR REPLACE INTO idempotency_key (scope, token, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)';
+
+const FORGET_MARKS = `DELETE FROM idempotency_key
+  WHERE rowid IN (SELECT rowid FROM idempotency_key WHERE created_at < ? ORDER BY created_at LIMIT ?)`;
 
 /** Result codes that say that the file cannot be used now (https://www.sqlite.org/rescode.html). */
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/;
@@ -37,17 +46,21 @@ export class SqliteEngine implements Engine {
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- nothing may be read, written or rolled back in between
-  async insertPets(pets: readonly NewPet[]): Promise<bigint[]> {
+  async addPets(additions: readonly Addition[]): Promise<(Added | Error)[]> {
     this.statement('BEGIN IMMEDIATE').run();
     try {
-      const insert = this.statement('INSERT INTO pet (name, category_id, status) VALUES (?, ?, ?) RETURNING id');
-      const ids = pets.map((pet) => (insert.all(pet.name, pet.categoryId, pet.status)[0] as [bigint])[0]);
+      const outcomes = additions.map((addition) => this.addPet(addition));
       this.statement('COMMIT').run();
-      return ids;
+      return outcomes;
     } catch (error) {
       if (this.connection.inTransaction) this.statement('ROLLBACK').run();
       throw error;
     }
+  }
+
+  // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, where the driver throws
+  async forgetMarks(before: string, most: number): Promise<number> {
+    return this.statement(FORGET_MARKS).run(before, most).changes;
   }
 
   isUnavailable(error: unknown): boolean {
@@ -60,6 +73,18 @@ export class SqliteEngine implements Engine {
 
   revision(): number {
     return Number((this.statement('PRAGMA data_version').all()[0] as [bigint])[0]);
+  }
+
+  private addPet({ pet, once }: Addition): Added | Error {
+    if (once) {
+      const since = new Date(once.at.getTime() - MARK_LIFETIME).toISOString();
+      const [mark] = this.statement(FIND_MARK).all(once.scope, once.key, since) as Row[];
+      if (mark) return replay(mark, once);
+    }
+    const [row] = this.statement(INSERT_PET).all(pet.name, pet.categoryId, pet.status) as [bigint][];
+    const [id] = row as [bigint];
+    if (once) this.statement(KEEP_MARK).run(once.scope, once.key, once.fingerprint, id, once.at.toISOString());
+    return { pet: { id, ...pet }, replayed: false };
   }
 
   private get connection(): Libsql.Database {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { MigrationInterface, QueryRunner, Table, TableColumnOptions } from 'typeorm';
 
-/** The catalogue, the API keys and their use, and what belongs to the installation. */
+/** The catalogue, the API keys and their use, the idempotency keys, and what belongs to the installation. */
 export class CreateTables1795132800000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const mysql = runner.dataSource.options.type === 'mysql' || runner.dataSource.options.type === 'mariadb';
@@ -57,6 +57,19 @@ export class CreateTables1795132800000 implements MigrationInterface {
       }),
     );
     await runner.createTable(
+      new Table({
+        name: 'idempotency_key',
+        columns: [
+          text('scope', 64, { isPrimary: true }),
+          text('token', 255, { isPrimary: true }),
+          text('fingerprint', 64),
+          { name: 'pet_id', type: 'bigint' },
+          text('created_at', 24),
+        ],
+        indices: [{ name: 'idempotency_key_created_at', columnNames: ['created_at'] }],
+      }),
+    );
+    await runner.createTable(
       new Table({ name: 'installation', columns: [text('name', 64, { isPrimary: true }), text('value', 255)] }),
     );
     const secret = randomBytes(32).toString('base64url');
@@ -64,6 +77,6 @@ export class CreateTables1795132800000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const table of ['installation', 'key_use', 'api_key', 'pet']) await runner.dropTable(table);
+    for (const table of ['installation', 'idempotency_key', 'key_use', 'api_key', 'pet']) await runner.dropTable(table);
   }
 }
