@@ -1,7 +1,6 @@
 import { INestApplication, LoggerService, LogLevel } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
-import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetstoreAdapter } from './adapters/http/server/petstore.adapter.js';
 import { AppModule } from './app.module.js';
 import { Config } from './config.js';
@@ -16,7 +15,6 @@ export async function createApp(
     logger,
     abortOnError: false,
   });
-  if (config.http.corsOrigins.length > 0) app.use(allowOrigins(config.http.corsOrigins));
   app.get(ApiDocument).describe(app);
   return app.init();
 }

@@ -1,5 +1,5 @@
 import cors from 'cors';
-import type { RequestHandler } from 'express';
+import { Request, Response } from './exchange.js';
 
 /** What a page's script may read of an answer, besides what it always may. */
 const EXPOSED = [
@@ -18,7 +18,9 @@ const EXPOSED = [
  * Lets pages of these origins call the service (the CORS protocol of the Fetch standard). Only their preflights are answered here, without a
  * key, as a browser sends none; a preflight of any other origin is a request like any other.
  */
-export function allowOrigins(origins: readonly string[]): RequestHandler {
+export function allowOrigins(
+  origins: readonly string[],
+): (request: Request, response: Response, next: () => void) => void {
   const handler = cors({
     origin: [...origins],
     methods: ['GET', 'HEAD', 'POST'],

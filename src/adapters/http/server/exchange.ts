@@ -14,6 +14,9 @@ export class Request extends IncomingMessage {
   /** The key that the guard accepted. */
   apiKey?: ApiKey;
 
+  /** The parameters of the route's path. */
+  params: Record<string, string> = {};
+
   /** Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1). */
   expectsContinue = false;
 

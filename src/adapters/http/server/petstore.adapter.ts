@@ -2,6 +2,8 @@ import { createServer, Server } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { HttpSettings } from '../http-settings.js';
+import { allowOrigins } from './cors.js';
+import { DirectRoutes, Handler } from './direct-routes.js';
 import { Request, Response } from './exchange.js';
 import { answerProtocolErrors, protocolFault } from './protocol-errors.js';
 
@@ -13,10 +15,14 @@ Object.setPrototypeOf(Response.prototype, express.response);
 const CHECK_INTERVAL = 1_000;
 
 /**
- * Nest on Express, on a server whose requests and responses are born with Express's prototypes. Express gives each of them its
- * prototype, which costs nothing where it is there already, and half of all the time where it is not.
+ * Nest on Express, with two shortcuts. Requests and responses are born with Express's prototypes, because Express gives each of
+ * them its prototype, which costs nothing where it is there already, and half of all the time where it is not. And a GET or POST
+ * whose path is known goes straight to Nest's handler, past Express's router: a fifth of all the time. Whatever else comes takes
+ * the way through Express.
  */
 export class PetstoreAdapter extends ExpressAdapter {
+  private readonly routes = new DirectRoutes();
+
   constructor(private readonly settings: HttpSettings) {
     const app = express();
     // The router takes these when it is first used, and never again.
@@ -28,12 +34,24 @@ export class PetstoreAdapter extends ExpressAdapter {
     super(app);
   }
 
+  override get(path: unknown, handler?: unknown): unknown {
+    this.routes.add('GET', path as string, handler as Handler);
+    return this.getInstance<express.Express>().get(path as string, handler as express.RequestHandler);
+  }
+
+  override post(path: unknown, handler?: unknown): unknown {
+    this.routes.add('POST', path as string, handler as Handler);
+    return this.getInstance<express.Express>().post(path as string, handler as express.RequestHandler);
+  }
+
   override initHttpServer(): void {
     const app = this.getInstance<express.Express>();
     class AppRequest extends Request {}
     class AppResponse extends Response {}
     app.request = Object.assign(AppRequest.prototype, { app }) as unknown as express.Request;
     app.response = Object.assign(AppResponse.prototype, { app }) as unknown as express.Response;
+    const { corsOrigins } = this.settings;
+    const cors = corsOrigins.length > 0 ? allowOrigins(corsOrigins) : undefined;
     const { headersTimeout, requestTimeout, keepAliveTimeout, idleTimeout } = this.settings;
     const server = createServer<typeof Request, typeof Response>(
       {
@@ -49,13 +67,27 @@ export class PetstoreAdapter extends ExpressAdapter {
       (request, response) => {
         const fault = protocolFault(request);
         if (fault) return response.sendError(fault);
-        // An escape that is none matches no path: its sign is taken for itself, so that it meets the guard and then a 404.
-        request.url = request.url?.replace(/%(?![0-9A-Fa-f]{2})/g, '%25');
-        app(request as unknown as express.Request, response as unknown as express.Response);
+        if (cors) cors(request, response, () => this.route(request, response));
+        else this.route(request, response);
       },
     );
     server.timeout = idleTimeout;
     answerProtocolErrors(server);
     this.httpServer = server as unknown as Server;
+  }
+
+  /** Sends a request to its handler, past Express where that is possible. */
+  private route(request: Request, response: Response): void {
+    const throughExpress = () => {
+      // An escape that is none matches no path: its sign is taken for itself, so that it meets the guard and then a 404.
+      request.url = request.url?.replace(/%(?![0-9A-Fa-f]{2})/g, '%25');
+      this.getInstance<express.Express>()(
+        request as unknown as express.Request,
+        response as unknown as express.Response,
+      );
+    };
+    const handler = this.routes.find(request);
+    if (handler) handler(request, response, throughExpress);
+    else throughExpress();
   }
 }

@@ -10,11 +10,22 @@ const SELECT = 'SELECT id, name, category_id, status FROM pet';
 /** The most marks forgotten in one statement, so that no writer waits long for it. */
 const MAX_FORGOTTEN = 1_000;
 
+/** The most lists remembered, of 101 animals at most each. */
+const MAX_LISTS = 64;
+
 /** Animals in the table `pet`. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly adding = new GroupCommit((additions: readonly Addition[]) =>
-    this.database.run((engine) => engine.addPets(additions)),
-  );
+  private readonly adding = new GroupCommit(async (additions: readonly Addition[]) => {
+    const outcomes = await this.database.run((engine) => engine.addPets(additions));
+    this.ownChanges++;
+    return outcomes;
+  });
+
+  private ownChanges = 0;
+
+  /** The lists read at one revision, by their query: they hold until the revision is another one. */
+  private readonly lists = new Map<string, readonly Pet[]>();
+  private listsRevision: number | undefined;
 
   constructor(private readonly database: Database) {
     super();
@@ -25,11 +36,36 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   async find(id: bigint): Promise<Pet | undefined> {
-    const [row] = await this.database.run((engine) => engine.rows(`${SELECT} WHERE id = ?`, [id]));
+    const row = await this.database.run((engine) => engine.row(`${SELECT} WHERE id = ?`, [id]));
     return row && petOf(row);
   }
 
-  async list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
+  list(query: PetQuery): Promise<readonly Pet[]> {
+    const others = this.database.revision();
+    if (others === undefined) return this.read(query);
+    const revision = others + this.ownChanges;
+    if (revision !== this.listsRevision) {
+      this.lists.clear();
+      this.listsRevision = revision;
+    }
+    return this.remembered(`${query.limit} ${query.status ?? ''} ${query.before ?? ''}`, query);
+  }
+
+  async forgetMarks(before: Date): Promise<number> {
+    return this.database.run((engine) => engine.forgetMarks(before.toISOString(), MAX_FORGOTTEN));
+  }
+
+  /** The list of the query, read once at each revision: until something is written, a page costs next to nothing. */
+  private async remembered(name: string, query: PetQuery): Promise<readonly Pet[]> {
+    const known = this.lists.get(name);
+    if (known) return known;
+    const revision = this.listsRevision;
+    const pets = await this.read(query);
+    if (revision === this.listsRevision && this.lists.size < MAX_LISTS) this.lists.set(name, pets);
+    return pets;
+  }
+
+  private async read({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
     const conditions: string[] = [];
     const values: unknown[] = [];
     if (status !== undefined) {
@@ -44,9 +80,5 @@ export class TypeOrmPetRepository extends PetRepository {
     const where = conditions.length > 0 ? ` WHERE ${conditions.join(' AND ')}` : '';
     const rows = await this.database.run((engine) => engine.rows(`${SELECT}${where} ORDER BY id DESC LIMIT ?`, values));
     return rows.map(petOf);
-  }
-
-  async forgetMarks(before: Date): Promise<number> {
-    return this.database.run((engine) => engine.forgetMarks(before.toISOString(), MAX_FORGOTTEN));
   }
 }

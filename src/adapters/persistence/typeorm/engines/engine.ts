@@ -17,6 +17,9 @@ export interface Engine {
   /** Runs one statement, prepared once and kept, with `?` for each value, and resolves to its rows. */
   rows(sql: string, values: readonly unknown[]): Promise<Row[]>;
 
+  /** The same for a statement that finds one row at most. */
+  row(sql: string, values: readonly unknown[]): Promise<Row | undefined>;
+
   /**
    * Adds the animals in one transaction and resolves once it is on disk, to what became of each, in the order given; ids increase
    * in that order. See `PetRepository.add` for the marks. An addition that is refused by itself has an error for its outcome, and

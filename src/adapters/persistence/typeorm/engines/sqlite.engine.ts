@@ -45,6 +45,11 @@ export class SqliteEngine implements Engine {
     return this.statement(sql).all(...values) as Row[];
   }
 
+  // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, where the driver throws
+  async row(sql: string, values: readonly unknown[]): Promise<Row | undefined> {
+    return this.first(sql, values);
+  }
+
   // eslint-disable-next-line @typescript-eslint/require-await -- nothing may be read, written or rolled back in between
   async addPets(additions: readonly Addition[]): Promise<(Added | Error)[]> {
     this.statement('BEGIN IMMEDIATE').run();
@@ -72,19 +77,23 @@ export class SqliteEngine implements Engine {
   }
 
   revision(): number {
-    return Number((this.statement('PRAGMA data_version').all()[0] as [bigint])[0]);
+    return Number((this.first('PRAGMA data_version', []) as [bigint])[0]);
   }
 
   private addPet({ pet, once }: Addition): Added | Error {
     if (once) {
       const since = new Date(once.at.getTime() - MARK_LIFETIME).toISOString();
-      const [mark] = this.statement(FIND_MARK).all(once.scope, once.key, since) as Row[];
+      const mark = this.first(FIND_MARK, [once.scope, once.key, since]);
       if (mark) return replay(mark, once);
     }
-    const [row] = this.statement(INSERT_PET).all(pet.name, pet.categoryId, pet.status) as [bigint][];
-    const [id] = row as [bigint];
+    const [id] = this.first(INSERT_PET, [pet.name, pet.categoryId, pet.status]) as [bigint];
     if (once) this.statement(KEEP_MARK).run(once.scope, once.key, once.fingerprint, id, once.at.toISOString());
     return { pet: { id, ...pet }, replayed: false };
+  }
+
+  /** The first row; `get` costs half of what `all` does. */
+  private first(sql: string, values: readonly unknown[]): Row | undefined {
+    return this.statement(sql).get(values) as Row | undefined;
   }
 
   private get connection(): Libsql.Database {
