@@ -15,11 +15,19 @@ interface Remembered {
   readonly until: number;
 }
 
+/** A use that is not stored yet: counted on every request, and so in numbers that change in place. Times as of `Date.now`, 0 for never. */
+interface UnrecordedUse {
+  readonly name: string;
+  lastUsedAt: number;
+  getPetCalls: number;
+  lastGetPetAt: number;
+}
+
 /** Issues, revokes and checks API keys, and keeps count of their use. */
 export class ApiKeyService {
   private readonly configured = new Map<string, ApiKey>();
   private readonly remembered = new Map<string, Remembered>();
-  private unrecorded = new Map<string, KeyUse>();
+  private unrecorded = new Map<string, UnrecordedUse>();
 
   /** `configured` are the texts of keys that are valid besides the stored ones, for as long as the process runs. */
   constructor(
@@ -94,17 +102,16 @@ export class ApiKeyService {
     return this.check(text);
   }
 
-  /** Notes that the key was used now, for getPet or for something else. */
-  noteUse(key: ApiKey, forGetPet: boolean): void {
-    const before = this.unrecorded.get(key.digest);
-    const at = new Date(this.now());
-    this.unrecorded.set(key.digest, {
-      digest: key.digest,
-      name: key.name,
-      lastUsedAt: at,
-      getPetCalls: (before?.getPetCalls ?? 0) + (forGetPet ? 1 : 0),
-      lastGetPetAt: forGetPet ? at : (before?.lastGetPetAt ?? null),
-    });
+  /** Notes that the key was used now. */
+  noteUse(key: ApiKey): void {
+    this.unrecordedUse(key).lastUsedAt = this.now();
+  }
+
+  /** Notes that the key was used for getPet now, besides `noteUse`. */
+  noteGetPet(key: ApiKey): void {
+    const use = this.unrecordedUse(key);
+    use.getPetCalls++;
+    use.lastGetPetAt = this.now();
   }
 
   /** Stores the uses that were noted since the last call. They are kept for the next one where the store cannot answer. */
@@ -113,11 +120,11 @@ export class ApiKeyService {
     const uses = this.unrecorded;
     this.unrecorded = new Map();
     try {
-      await this.keys.recordUses([...uses.values()]);
+      await this.keys.recordUses([...uses].map(([digest, use]) => keyUse(digest, use)));
     } catch (error) {
-      for (const use of uses.values()) {
-        const since = this.unrecorded.get(use.digest);
-        this.unrecorded.set(use.digest, since ? sum(use, since) : use);
+      for (const [digest, use] of uses) {
+        const since = this.unrecorded.get(digest);
+        this.unrecorded.set(digest, since ? sum(use, since) : use);
       }
       throw error;
     }
@@ -126,6 +133,15 @@ export class ApiKeyService {
   /** What each key has been used for, as far as it was recorded. */
   uses(): Promise<KeyUse[]> {
     return this.keys.uses();
+  }
+
+  private unrecordedUse(key: ApiKey): UnrecordedUse {
+    let use = this.unrecorded.get(key.digest);
+    if (!use) {
+      use = { name: key.name, lastUsedAt: this.now(), getPetCalls: 0, lastGetPetAt: 0 };
+      this.unrecorded.set(key.digest, use);
+    }
+    return use;
   }
 
   private async check(text: string): Promise<ApiKey> {
@@ -145,10 +161,20 @@ export class ApiKeyService {
   }
 }
 
-function sum(earlier: KeyUse, later: KeyUse): KeyUse {
+function keyUse(digest: string, { name, lastUsedAt, getPetCalls, lastGetPetAt }: UnrecordedUse): KeyUse {
+  return {
+    digest,
+    name,
+    lastUsedAt: new Date(lastUsedAt),
+    getPetCalls,
+    lastGetPetAt: lastGetPetAt === 0 ? null : new Date(lastGetPetAt),
+  };
+}
+
+function sum(earlier: UnrecordedUse, later: UnrecordedUse): UnrecordedUse {
   return {
     ...later,
     getPetCalls: earlier.getPetCalls + later.getPetCalls,
-    lastGetPetAt: later.lastGetPetAt ?? earlier.lastGetPetAt,
+    lastGetPetAt: later.lastGetPetAt || earlier.lastGetPetAt,
   };
 }

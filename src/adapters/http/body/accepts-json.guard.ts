@@ -6,7 +6,7 @@ import { ApiError } from '../errors/api-error.js';
 @Injectable()
 export class AcceptsJsonGuard implements CanActivate {
   canActivate(context: ExecutionContext): true {
-    const request = context.switchToHttp().getRequest<ExpressRequest>();
+    const request = context.getArgByIndex<ExpressRequest>(0);
     const { accept } = request.headers;
     if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
     // Parameters other than the weight, as in "application/json; charset=utf-8", ask for JSON all the same.

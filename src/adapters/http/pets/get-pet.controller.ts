@@ -58,7 +58,7 @@ export class GetPetController {
   @Get()
   @UseGuards(AcceptsJsonGuard)
   async getPet(@Param('petId') petId: string, @Req() request: Request, @Res() response: Response): Promise<void> {
-    if (request.apiKey) this.keys.noteUse(request.apiKey, true);
+    if (request.apiKey) this.keys.noteGetPet(request.apiKey);
     refuseParameters(request.targetQuery);
     // The documented answers are 200, 401 and 404: what is no int64 is the id of no pet. 19 digits are the most it can have.
     if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(petId)) throw new PetNotFound();

@@ -15,7 +15,7 @@ export class Request extends IncomingMessage {
   apiKey?: ApiKey;
 
   /** The parameters of the route's path. */
-  params: Record<string, string> = {};
+  params?: Record<string, string>;
 
   /** Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1). */
   expectsContinue = false;
@@ -67,13 +67,17 @@ export class Response extends ServerResponse<Request> {
   /** Headers that go out with whatever is answered: names and values in turn. */
   readonly standing: string[] = [];
 
-  /** Sends the head. Headers are names and values in turn, which Node writes out as they are. */
+  /** Sends the head. Headers given as an array are names and values in turn; the array is taken over. */
   override writeHead(status: number, ...rest: unknown[]): this {
     const headers = rest.at(-1);
-    const always = ['X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing];
-    if (Array.isArray(headers)) return super.writeHead(status, [...(headers as string[]), ...always]);
+    if (Array.isArray(headers)) {
+      headers.push('X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing);
+      return super.writeHead(status, headers as string[]);
+    }
     // The progressive interface of Express and its middleware.
-    for (let i = 0; i < always.length; i += 2) this.appendHeader(always[i] as string, always[i + 1] as string);
+    this.setHeader('X-Request-Id', this.req.id).setHeader('X-Content-Type-Options', 'nosniff');
+    for (let i = 0; i < this.standing.length; i += 2)
+      this.appendHeader(this.standing[i] as string, this.standing[i + 1] as string);
     return (super.writeHead as (status: number, ...rest: unknown[]) => this).call(this, status, ...rest);
   }
 

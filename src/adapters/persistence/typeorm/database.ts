@@ -51,12 +51,11 @@ export class Database {
    */
   async run<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
     if (!this.ready) throw new StoreUnavailable('The database cannot be reached yet.');
-    const deadline = Date.now() + BUSY_PATIENCE;
-    for (;;) {
+    for (let patience = BUSY_PATIENCE; ; patience -= BUSY_PAUSE) {
       try {
         return await query(this.engine);
       } catch (error) {
-        if (!this.engine.isBusy(error) || Date.now() >= deadline) {
+        if (!this.engine.isBusy(error) || patience <= 0) {
           if (this.engine.isUnavailable(error))
             throw new StoreUnavailable('The database cannot answer.', { cause: error });
           throw error;

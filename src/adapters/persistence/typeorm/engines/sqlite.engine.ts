@@ -22,6 +22,7 @@ const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PER
  */
 export class SqliteEngine implements Engine {
   readonly dataSource: DataSource;
+  private dataVersion: number | undefined;
   private readonly statements = new Map<string, Libsql.Statement<unknown[]>>();
 
   constructor(file: string) {
@@ -77,7 +78,12 @@ export class SqliteEngine implements Engine {
   }
 
   revision(): number {
-    return Number((this.first('PRAGMA data_version', []) as [bigint])[0]);
+    if (this.dataVersion === undefined) {
+      this.dataVersion = Number((this.first('PRAGMA data_version', []) as [bigint])[0]);
+      // What is asked for in one turn of the event loop was sent before the turn began: one look serves it all.
+      setImmediate(() => (this.dataVersion = undefined));
+    }
+    return this.dataVersion;
   }
 
   private addPet({ pet, once }: Addition): Added | Error {
