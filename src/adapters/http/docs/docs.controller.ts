@@ -1,6 +1,6 @@
 import { All, Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { Response as ExpressResponse } from 'express';
-import { absolutePath } from 'swagger-ui-dist';
+import absolutePath from 'swagger-ui-dist/absolute-path.js';
 import { routeNotFound } from '../errors/api-error.filter.js';
 import { Request, Response } from '../server/exchange.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
