@@ -31,14 +31,18 @@ const STORE = 'Store';
 /** How often the use of the API keys is written down, in milliseconds. */
 const RECORD_INTERVAL = 5_000;
 
+/** How often idempotency keys that have had their time are forgotten, in milliseconds. */
+const FORGET_INTERVAL = 600_000;
+
 const logger = new Logger('petstore');
 
 /** The composition root: the only place where the core meets its adapters. */
 @Module({})
 export class AppModule implements OnModuleInit, OnApplicationShutdown {
-  private recording: NodeJS.Timeout | undefined;
+  private readonly chores: NodeJS.Timeout[] = [];
 
   constructor(
+    private readonly pets: PetService,
     private readonly keys: ApiKeyService,
     @Inject(STORE) private readonly store: Store,
   ) {}
@@ -79,21 +83,25 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
   }
 
   onModuleInit(): void {
-    this.recording = setInterval(() => void this.record(), RECORD_INTERVAL).unref();
+    const record = () => attempt('Writing down the use of the API keys', () => this.keys.recordUses());
+    const forget = () => attempt('Forgetting old idempotency keys', () => this.pets.forgetKeys());
+    this.chores.push(setInterval(() => void record(), RECORD_INTERVAL).unref());
+    this.chores.push(setInterval(() => void forget(), FORGET_INTERVAL).unref());
   }
 
   async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.recording);
-    await this.record();
+    for (const chore of this.chores) clearInterval(chore);
+    await attempt('Writing down the use of the API keys', () => this.keys.recordUses());
     await this.store.close();
   }
+}
 
-  private async record(): Promise<void> {
-    try {
-      await this.keys.recordUses();
-    } catch (error) {
-      logger.warn(`The use of the API keys was not written down, and is kept for later: ${(error as Error).message}`);
-    }
+/** Does what can wait for another time if it must. */
+async function attempt(what: string, chore: () => Promise<void>): Promise<void> {
+  try {
+    await chore();
+  } catch (error) {
+    logger.warn(`${what} did not work out and is tried again later: ${(error as Error).message}`);
   }
 }
 

@@ -10,6 +10,8 @@ export interface Config {
   /** Whether `NODE_ENV` is `production`: no key is made or printed at the start. */
   readonly production: boolean;
   readonly database: DatabaseUrl;
+  /** Within what time a stop must be done, in milliseconds. */
+  readonly stopTimeout: number;
   /** Texts of API keys that are valid besides the stored ones. */
   readonly apiKeys: readonly string[];
   readonly http: HttpSettings;
@@ -58,6 +60,7 @@ export function readConfig(env: Environment = process.env): Config {
     host: text('HOST') ?? '127.0.0.1',
     production: text('NODE_ENV') === 'production',
     database,
+    stopTimeout: milliseconds('STOP_TIMEOUT', 10_000),
     apiKeys: [
       ...keys('API_KEYS', text('API_KEYS')),
       ...keys('API_KEYS_FILE', fileText('API_KEYS_FILE', text('API_KEYS_FILE'))),

@@ -3,11 +3,14 @@ import { ApiKeyService } from './application/api-key.service.js';
 import { createApp } from './app.js';
 import { Config } from './config.js';
 
+/** Within what time a second signal is the first one again, which npm passes on after the terminal sent it, in milliseconds. */
+const SAME_SIGNAL = 500;
+
 /** Serves until SIGTERM or SIGINT; `print` takes the greeting, line by line. */
 export async function serve(config: Config, print: (line: string) => void): Promise<void> {
   const app = await createApp(config);
   await app.listen(config.port, config.host);
-  stopOnSignal(app);
+  stopOnSignal(app, config.stopTimeout);
   const address = await app.getUrl();
   print(`The pet store is open at ${address}/v1`);
   print(`Docs: ${address}/docs`);
@@ -23,13 +26,19 @@ async function greet(app: INestApplication, address: string, print: (line: strin
   print(`Try:  curl -i -H 'Authorization: Bearer ${key}' ${address}/v1/pets`);
 }
 
-function stopOnSignal(app: INestApplication): void {
-  const stop = () => {
-    process.once('SIGTERM', () => process.exit(1)).once('SIGINT', () => process.exit(1));
-    app.close().then(
-      () => process.exit(0),
-      () => process.exit(1),
-    );
+/**
+ * Stops on SIGTERM or SIGINT: takes no connection any more, finishes what is under way, closes the store and exits with 0. What
+ * is not finished in time, or when a second signal comes, is cut off, and the exit is 1.
+ */
+function stopOnSignal(app: INestApplication, timeout: number): void {
+  let stoppingSince: number | undefined;
+  const cutOff = () => process.exit(1);
+  const onSignal = () => {
+    if (stoppingSince === undefined) {
+      stoppingSince = Date.now();
+      setTimeout(cutOff, timeout).unref();
+      app.close().then(() => process.exit(0), cutOff);
+    } else if (Date.now() - stoppingSince > SAME_SIGNAL) cutOff();
   };
-  process.once('SIGTERM', stop).once('SIGINT', stop);
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { ApiError } from '../errors/api-error.js';
 import { ERROR_STATUS, errorBody } from '../errors/error-code.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
@@ -43,6 +43,11 @@ export class Request extends IncomingMessage {
     return end < 0 ? '' : this.target.slice(end + 1);
   }
 
+  /** Whether the server still takes connections. */
+  get isServerOpen(): boolean {
+    return (this.socket as { server?: Server }).server?.listening !== false;
+  }
+
   /** How often a header stands in the request; `headers` hides all but one, or joins them. The name is in lower case. */
   fieldLines(name: string): number {
     let count = 0;
@@ -70,6 +75,8 @@ export class Response extends ServerResponse<Request> {
   /** Sends the head. Headers given as an array are names and values in turn; the array is taken over. */
   override writeHead(status: number, ...rest: unknown[]): this {
     const headers = rest.at(-1);
+    // A server that is being stopped waits for its connections to end.
+    if (!this.req.isServerOpen) this.shouldKeepAlive = false;
     if (Array.isArray(headers)) {
       headers.push('X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing);
       return super.writeHead(status, headers as string[]);
