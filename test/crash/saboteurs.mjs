@@ -1,0 +1,37 @@
+// Loaded before the service, it breaks a promise of the store, so that the crash test can show that it would notice.
+// SABOTEUR says which promise; PROGRAM is the folder of the built service.
+const { TypeOrmPetRepository } = await import(
+  new URL('src/adapters/persistence/typeorm/typeorm-pet.repository.js', process.env.PROGRAM).href
+);
+const add = TypeOrmPetRepository.prototype.add;
+let calls = 0;
+let lastId;
+
+const saboteurs = {
+  /** Acknowledges at once, and stores a moment later. */
+  async early(pet, once) {
+    if (lastId === undefined) {
+      const added = await add.call(this, pet, once);
+      lastId = added.pet.id;
+      return added;
+    }
+    setTimeout(() => void add.call(this, pet, once), 40);
+    return { pet: { id: ++lastId, ...pet }, replayed: false };
+  },
+
+  /** Acknowledges one in 20 without storing it. */
+  async drops(pet, once) {
+    if (++calls % 20 === 0 && lastId !== undefined) return { pet: { id: lastId + 1n, ...pet }, replayed: false };
+    const added = await add.call(this, pet, once);
+    lastId = added.pet.id;
+    return added;
+  },
+
+  /** Stores one in 20 twice. */
+  async doubles(pet, once) {
+    if (++calls % 20 === 0) await add.call(this, pet);
+    return add.call(this, pet, once);
+  },
+};
+
+TypeOrmPetRepository.prototype.add = saboteurs[process.env.SABOTEUR];
