@@ -106,7 +106,7 @@ async function attempt(what: string, chore: () => Promise<void>): Promise<void> 
 }
 
 /** Opens the store; the modules of a kind that is not used are not even loaded. */
-async function openStore(url: DatabaseUrl, secrets: Secrets): Promise<Store> {
+export async function openStore(url: DatabaseUrl, secrets: Secrets): Promise<Store> {
   if (url.engine === 'memory') {
     const { MemoryApiKeyRepository } = await import('./adapters/persistence/memory/memory-api-key.repository.js');
     const { MemoryInstallation } = await import('./adapters/persistence/memory/memory-installation.js');

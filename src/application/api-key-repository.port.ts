@@ -16,7 +16,7 @@ export interface KeyUse {
  * answer. `test/contracts/api-key-repository.contract.ts` has a case for each sentence, run on every adapter.
  */
 export abstract class ApiKeyRepository {
-  /** Stores a key whose digest is not stored yet. */
+  /** Stores a key; rejects where its digest is stored already, and leaves that key as it is. */
   abstract add(key: ApiKey): Promise<void>;
 
   /** The key with this digest, revoked and expired ones included, or undefined where there is none. */

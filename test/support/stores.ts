@@ -1,6 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { NodeSecrets } from '../../src/adapters/crypto/node-secrets.js';
+import { openStore, Store } from '../../src/app.module.js';
+import { readConfig } from '../../src/config.js';
 
 /** A store of a kind, empty and of its own, for as long as a test needs it. */
 export interface TestStore {
@@ -16,7 +19,8 @@ export interface StoreKind {
   create(): Promise<TestStore>;
 }
 
-const memory: StoreKind = {
+/** The store that is gone with its process. */
+export const memory: StoreKind = {
   name: 'memory',
   create: () => Promise.resolve({ url: 'memory:', remove: () => Promise.resolve() }),
 };
@@ -37,3 +41,8 @@ export const storeKinds: readonly StoreKind[] = [memory, sqlite];
 
 /** The kinds that outlive a process. */
 export const lastingKinds: readonly StoreKind[] = storeKinds.filter((kind) => kind !== memory);
+
+/** Opens the store at a URL, as the service does; where it lasts, what was stored there before is there. */
+export function openStoreAt(url: string): Promise<Store> {
+  return openStore(readConfig({ DATABASE_URL: url }).database, new NodeSecrets());
+}

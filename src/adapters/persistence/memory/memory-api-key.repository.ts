@@ -8,6 +8,7 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   private changes = 0;
 
   add(key: ApiKey): Promise<void> {
+    if (this.keys.has(key.digest)) return Promise.reject(new Error('A key with this digest is stored already.'));
     this.keys.set(key.digest, { ...key });
     this.changes++;
     return Promise.resolve();
@@ -19,7 +20,8 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   }
 
   list(): Promise<ApiKey[]> {
-    return Promise.resolve([...this.keys.values()].map((key) => ({ ...key })));
+    const oldestFirst = [...this.keys.values()].sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
+    return Promise.resolve(oldestFirst.map((key) => ({ ...key })));
   }
 
   revoke(digest: string, at: Date): Promise<void> {
@@ -34,8 +36,9 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
       const before = this.used.get(use.digest);
       this.used.set(use.digest, {
         ...use,
+        lastUsedAt: before && before.lastUsedAt > use.lastUsedAt ? before.lastUsedAt : use.lastUsedAt,
         getPetCalls: use.getPetCalls + (before?.getPetCalls ?? 0),
-        lastGetPetAt: use.lastGetPetAt ?? before?.lastGetPetAt ?? null,
+        lastGetPetAt: latest(use.lastGetPetAt, before?.lastGetPetAt ?? null),
       });
     }
     return Promise.resolve();
@@ -48,4 +51,8 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   revision(): number {
     return this.changes;
   }
+}
+
+function latest(a: Date | null, b: Date | null): Date | null {
+  return a && (!b || a > b) ? a : b;
 }

@@ -66,11 +66,16 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
         .createQueryBuilder()
         .update()
         .set({
-          lastUsedAt: use.lastUsedAt,
+          lastUsedAt: () => latest('last_used_at', 'used'),
           getPetCalls: () => 'get_pet_calls + :calls',
-          ...(use.lastGetPetAt && { lastGetPetAt: use.lastGetPetAt }),
+          ...(use.lastGetPetAt && { lastGetPetAt: () => latest('last_get_pet_at', 'got') }),
         })
-        .where('digest = :digest', { digest: use.digest, calls: use.getPetCalls })
+        .where('digest = :digest', { digest: use.digest })
+        .setParameters({
+          used: use.lastUsedAt.toISOString(),
+          calls: use.getPetCalls,
+          got: use.lastGetPetAt?.toISOString(),
+        })
         .execute(),
     );
     return affected !== 0;
@@ -82,4 +87,9 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   ) {
     return this.database.run((engine) => query(engine.dataSource.getRepository(target)));
   }
+}
+
+/** The later one of the moment in a column and the one in a parameter: instances write their uses down in any order. */
+function latest(column: string, parameter: string): string {
+  return `CASE WHEN ${column} > :${parameter} THEN ${column} ELSE :${parameter} END`;
 }

@@ -1,0 +1,4 @@
+import { describeInstallation } from '../../../contracts/installation.contract.js';
+import { memory } from '../../../support/stores.js';
+
+describeInstallation(memory);
