@@ -24,7 +24,7 @@ export const KeyUseSchema = new EntitySchema<KeyUse>({
     name: { type: 'varchar', length: 64 },
     lastUsedAt: { ...instant, name: 'last_used_at' },
     getPetCalls: {
-      type: 'integer',
+      type: 'bigint',
       name: 'get_pet_calls',
       transformer: { from: Number, to: (value: number) => value },
     },

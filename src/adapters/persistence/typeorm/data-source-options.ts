@@ -3,11 +3,16 @@ import { ApiKeySchema, KeyUseSchema } from './api-key.schema.js';
 import { IdempotencyKeySchema } from './idempotency-key.schema.js';
 import { InstallationSchema } from './installation.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
-import { PetSchema } from './pet.schema.js';
+import { petSchema } from './pet.schema.js';
+
+/** What is kept, with the type that the engine has for an id. */
+export function entities(idType: 'bigint' | 'integer') {
+  return [petSchema(idType), ApiKeySchema, KeyUseSchema, IdempotencyKeySchema, InstallationSchema];
+}
 
 /** What the DataSource of every engine has in common. The migrations alone make the schema, on all of them. */
 export const dataSourceOptions = {
-  entities: [PetSchema, ApiKeySchema, KeyUseSchema, IdempotencyKeySchema, InstallationSchema],
+  entities: entities('bigint'),
   migrations: [CreateTables1795132800000],
   migrationsTransactionMode: 'each' as const,
   synchronize: false,

@@ -15,7 +15,9 @@ export async function schemaSteps(dataSource: DataSource): Promise<SchemaStep[]>
       ? ((await runner.query(`SELECT name FROM ${table}`)) as { name: string }[])
       : [];
     const applied = new Set(rows.map(({ name }) => name));
-    return dataSource.migrations.map(({ name = '' }) => ({ name, applied: applied.has(name) }));
+    // A migration that gives itself no name is recorded under that of its class.
+    const names = dataSource.migrations.map((migration) => migration.name ?? migration.constructor.name);
+    return names.map((name) => ({ name, applied: applied.has(name) }));
   } finally {
     await runner.release();
   }

@@ -1,7 +1,7 @@
 import Libsql from 'libsql';
 import { DataSource } from 'typeorm';
 import { Added, MARK_LIFETIME } from '../../../../application/pet-repository.port.js';
-import { dataSourceOptions } from '../data-source-options.js';
+import { dataSourceOptions, entities } from '../data-source-options.js';
 import { Row } from '../rows.js';
 import { Addition, Engine, FIND_MARK, replay } from './engine.js';
 
@@ -28,16 +28,15 @@ export class SqliteEngine implements Engine {
   constructor(file: string) {
     this.dataSource = new DataSource({
       ...dataSourceOptions,
+      // Only a column of this very type can be AUTOINCREMENT; it holds an int64 all the same.
+      entities: entities('integer'),
       type: 'better-sqlite3',
       driver: Libsql,
       database: file,
       enableWAL: true,
       // Never wait inside the driver, where the whole process would wait along.
       timeout: 0,
-      prepareDatabase: (connection: Libsql.Database) => {
-        connection.defaultSafeIntegers(true);
-        connection.pragma('synchronous = FULL');
-      },
+      prepareDatabase: (connection: Libsql.Database) => void connection.pragma('synchronous = FULL'),
     });
   }
 
@@ -110,6 +109,8 @@ export class SqliteEngine implements Engine {
     let statement = this.statements.get(sql);
     if (!statement) {
       statement = this.connection.prepare(sql);
+      // Not for the whole connection: TypeORM compares what the schema says of itself with numbers.
+      statement.safeIntegers(true);
       if (statement.reader) statement.raw(true);
       this.statements.set(sql, statement);
     }

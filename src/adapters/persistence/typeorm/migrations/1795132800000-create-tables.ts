@@ -51,7 +51,7 @@ export class CreateTables1795132800000 implements MigrationInterface {
           digest,
           text('name', 64),
           text('last_used_at', 24),
-          { name: 'get_pet_calls', type: sqlite ? 'integer' : 'bigint' },
+          { name: 'get_pet_calls', type: 'bigint' },
           text('last_get_pet_at', 24, { isNullable: true }),
         ],
       }),

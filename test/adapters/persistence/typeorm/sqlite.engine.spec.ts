@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import Libsql from 'libsql';
+import { DataSource } from 'typeorm';
+import { SqliteEngine } from '../../../../src/adapters/persistence/typeorm/engines/sqlite.engine.js';
+import { NewPet } from '../../../../src/domain/pets/pet.js';
+import { freshStore } from '../../../support/fresh-store.js';
+import { lastingKinds, StoreKind } from '../../../support/stores.js';
+
+const sqlite = lastingKinds.find(({ name }) => name === 'SQLite') as StoreKind;
+const BELLA: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
+
+describe('SQLite', () => {
+  const store = freshStore(sqlite);
+  const file = () => store.url.replace('sqlite:', '');
+  let opened: (() => void)[];
+
+  beforeEach(() => {
+    opened = [];
+  });
+
+  afterEach(() => {
+    for (const close of opened) close();
+  });
+
+  /** Another process's connection to the same file. */
+  function another(): Libsql.Database {
+    const connection = new Libsql(file());
+    opened.push(() => connection.close());
+    return connection;
+  }
+
+  it('writes ahead and waits for the disk at each commit', async () => {
+    const { dataSource } = new SqliteEngine(file());
+    await dataSource.initialize();
+    try {
+      expect(await pragma(dataSource, 'journal_mode')).toBe('wal');
+      // 2 is FULL: https://www.sqlite.org/pragma.html#pragma_synchronous
+      expect(Number(await pragma(dataSource, 'synchronous'))).toBe(2);
+    } finally {
+      await dataSource.destroy();
+    }
+  });
+
+  it('never gives an id again, not even that of an animal that was deleted by hand', async () => {
+    const { pets } = await store.open();
+    await pets.add(BELLA);
+    const { pet } = await pets.add(BELLA);
+    another().prepare('DELETE FROM pet WHERE id = ?').run(pet.id);
+    expect((await pets.add(BELLA)).pet.id).toBe(pet.id + 1n);
+  });
+
+  it('adds once the transaction that is in its way has ended, and is read meanwhile', async () => {
+    const { pets } = await store.open();
+    const { pet } = await pets.add(BELLA);
+    const other = another();
+    other.exec('BEGIN IMMEDIATE');
+    other.exec(`INSERT INTO pet (name, category_id, status) VALUES ('Not yet', 1, 'sold')`);
+    const adding = pets.add({ ...BELLA, name: 'Rex' });
+    expect(await pets.list({ limit: 10 })).toEqual([pet]);
+    other.exec('COMMIT');
+    await adding;
+    expect((await pets.list({ limit: 10 })).map(({ name }) => name)).toEqual(['Rex', 'Not yet', 'Bella']);
+  });
+
+  it('does not lose an animal to the rollback of something else that is under way', async () => {
+    const { pets, keys } = await store.open();
+    const key = { digest: 'a'.repeat(64), name: 'shop', prefix: 'pets_abcd', createdAt: new Date() };
+    await keys.add({ ...key, expiresAt: null, revokedAt: null });
+    const [added, refused] = await Promise.allSettled([
+      pets.add(BELLA),
+      keys.add({ ...key, expiresAt: null, revokedAt: null }),
+    ]);
+    expect([added.status, refused.status]).toEqual(['fulfilled', 'rejected']);
+    expect(await pets.list({ limit: 10 })).toHaveLength(1);
+  });
+
+  it('stores none of the animals that share a commit where the commit fails, and goes on with the next', async () => {
+    const { pets } = await store.open();
+    const faulty = { ...BELLA, name: null as unknown as string };
+    const outcomes = await Promise.allSettled([pets.add(BELLA), pets.add(faulty), pets.add(BELLA)]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    const { pet } = await pets.add(BELLA);
+    expect(await pets.list({ limit: 10 })).toEqual([pet]);
+  });
+
+  it('finds the list and its filter without sorting or scanning', async () => {
+    await store.open();
+    const plan = (sql: string) => JSON.stringify(another().prepare(`EXPLAIN QUERY PLAN ${sql}`).all());
+    expect(plan('SELECT * FROM pet WHERE id < 9 ORDER BY id DESC LIMIT 20')).toContain('INTEGER PRIMARY KEY');
+    const filtered = plan(`SELECT * FROM pet WHERE status = 'sold' AND id < 9 ORDER BY id DESC LIMIT 20`);
+    expect(filtered).toContain('pet_status_id');
+    expect(filtered).not.toContain('TEMP B-TREE');
+  });
+});
+
+async function pragma(dataSource: DataSource, name: string): Promise<unknown> {
+  const [row] = await dataSource.query<Record<string, unknown>[]>(`PRAGMA ${name}`);
+  return row?.[name];
+}
