@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ApiKeyRepository, KeyUse } from '../../src/application/api-key-repository.port.js';
 import { StoreUnavailable } from '../../src/application/errors.js';
 import { ApiKey } from '../../src/domain/keys/api-key.js';
-import { freshStore } from '../support/fresh-store.js';
+import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
 
 const NOW = new Date('2026-11-20T12:00:00.123Z');
@@ -203,12 +203,15 @@ export function describeLastingApiKeyRepository(kind: StoreKind): void {
       const { keys: theirs } = await store.open();
       const seen = [ours.revision()];
       await theirs.add(newKey());
+      await laterTurn();
       seen.push(ours.revision());
       // A change of each side at once must not come out even.
       await ours.add(newKey({ digest: digest('2') }));
       await theirs.revoke(digest('1'), NOW);
+      await laterTurn();
       seen.push(ours.revision());
       await theirs.revoke(digest('2'), NOW);
+      await laterTurn();
       seen.push(ours.revision());
       const numbers = seen.filter((revision) => revision !== undefined);
       expect(numbers).toHaveLength(numbers.length === 0 ? 0 : 4);

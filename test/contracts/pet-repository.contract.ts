@@ -3,7 +3,7 @@ import { IdempotencyKeyReused, StoreUnavailable } from '../../src/application/er
 import { MARK_LIFETIME, Once, PetRepository } from '../../src/application/pet-repository.port.js';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.js';
 import { NewPet, Pet, PET_STATUSES } from '../../src/domain/pets/pet.js';
-import { freshStore } from '../support/fresh-store.js';
+import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
 
 const NOW = new Date('2026-11-20T12:00:00.000Z');
@@ -286,6 +286,7 @@ export function describeLastingPetRepository(kind: StoreKind): void {
       for (let i = 0; i < 10; i++) {
         const expected = await ours.list({ limit: 5 });
         const { pet } = await theirs.add(newPet({ name: `Pet ${i}` }));
+        await laterTurn();
         expect(await ours.list({ limit: 5 })).toEqual([pet, ...expected].slice(0, 5));
         expect(await ours.list({ limit: 1, status: 'available' })).toEqual([pet]);
         expect(await ours.find(pet.id)).toEqual(pet);

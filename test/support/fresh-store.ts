@@ -36,3 +36,11 @@ export function freshStore(kind: StoreKind): FreshStore {
     },
   };
 }
+
+/**
+ * Resolves in a later turn of the event loop, which is when a process can first hear what another one has done. Two connections
+ * of a test are in one process, where this stands for the message between them.
+ */
+export function laterTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
 import { DataSource } from 'typeorm';
+import { StoreUnavailable } from '../../../../src/application/errors.js';
+import { Database } from '../../../../src/adapters/persistence/typeorm/database.js';
 import { SqliteEngine } from '../../../../src/adapters/persistence/typeorm/engines/sqlite.engine.js';
+import { TypeOrmPetRepository } from '../../../../src/adapters/persistence/typeorm/typeorm-pet.repository.js';
 import { NewPet } from '../../../../src/domain/pets/pet.js';
 import { freshStore } from '../../../support/fresh-store.js';
 import { lastingKinds, StoreKind } from '../../../support/stores.js';
@@ -81,6 +84,28 @@ describe('SQLite', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     const { pet } = await pets.add(BELLA);
     expect(await pets.list({ limit: 10 })).toEqual([pet]);
+  });
+
+  it('says that it cannot answer while the disk is full, still reads, and goes on once there is room', async () => {
+    const engine = new SqliteEngine(file());
+    const database = new Database(engine, () => undefined);
+    await database.open();
+    try {
+      const pets = new TypeOrmPetRepository(database);
+      const { pet } = await pets.add(BELLA);
+      await engine.dataSource.query('PRAGMA max_page_count = 1');
+      const fill = async () => {
+        for (;;) await pets.add({ ...BELLA, name: 'x'.repeat(255) });
+      };
+      await expect(fill()).rejects.toThrow(StoreUnavailable);
+      await expect(fill()).rejects.toThrow(StoreUnavailable);
+      expect(await pets.find(pet.id)).toEqual(pet);
+      const [newest] = await pets.list({ limit: 1 });
+      await engine.dataSource.query('PRAGMA max_page_count = 100000');
+      expect((await pets.add(BELLA)).pet.id).toBe(newest!.id + 1n);
+    } finally {
+      await database.close();
+    }
   });
 
   it('finds the list and its filter without sorting or scanning', async () => {

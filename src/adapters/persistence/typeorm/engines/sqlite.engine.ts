@@ -98,7 +98,13 @@ export class SqliteEngine implements Engine {
 
   /** The first row; `get` costs half of what `all` does. */
   private first(sql: string, values: readonly unknown[]): Row | undefined {
-    return this.statement(sql).get(values) as Row | undefined;
+    try {
+      return this.statement(sql).get(values) as Row | undefined;
+    } catch (error) {
+      // After an error in `get`, libsql gives the same error for ever: the statement is prepared anew.
+      this.statements.delete(sql);
+      throw error;
+    }
   }
 
   private get connection(): Libsql.Database {
