@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { crc32 } from 'node:zlib';
+import {
+  BASE62,
+  isIssuedKey,
+  KEY_MARK,
+  KEY_RANDOM_LENGTH,
+  keyPrefix,
+  keyText,
+} from '../../../src/domain/keys/api-key.js';
+
+const random = fc.string({
+  unit: fc.constantFrom(...BASE62),
+  minLength: KEY_RANDOM_LENGTH,
+  maxLength: KEY_RANDOM_LENGTH,
+});
+
+describe('the text of an API key', () => {
+  it('is the mark, 30 base62 digits, and their CRC-32 in 6 base62 digits', () => {
+    fc.assert(
+      fc.property(random, (digits) => {
+        const text = keyText(digits);
+        expect(text).toMatch(/^pets_[0-9A-Za-z]{36}$/);
+        expect(text.slice(5, 35)).toBe(digits);
+        const value = [...text.slice(35)].reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0);
+        expect(value).toBe(crc32(digits));
+        expect(isIssuedKey(text)).toBe(true);
+      }),
+    );
+  });
+
+  it('is told from itself with any one character changed', () => {
+    fc.assert(
+      fc.property(
+        random,
+        fc.nat(40),
+        fc.oneof(fc.constantFrom(...BASE62), fc.string({ minLength: 1, maxLength: 1 })),
+        (digits, at, other) => {
+          const text = keyText(digits);
+          fc.pre(text[at] !== other);
+          expect(isIssuedKey(text.slice(0, at) + other + text.slice(at + 1))).toBe(false);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('is told from itself with two neighbours swapped, cut, or with more behind it', () => {
+    fc.assert(
+      fc.property(random, fc.nat(39), (digits, at) => {
+        const text = keyText(digits);
+        expect(isIssuedKey(text.slice(0, at))).toBe(false);
+        expect(isIssuedKey(text + BASE62.charAt(at))).toBe(false);
+        fc.pre(text[at] !== text[at + 1]);
+        expect(isIssuedKey(text.slice(0, at) + text.charAt(at + 1) + text.charAt(at) + text.slice(at + 2))).toBe(false);
+      }),
+    );
+  });
+
+  it.each(['', KEY_MARK, 'Bearer', 'x'.repeat(41), `${KEY_MARK}${'0'.repeat(36)}`, '🐶'.repeat(41)])(
+    'is not %j',
+    (text) => {
+      expect(isIssuedKey(text)).toBe(false);
+    },
+  );
+
+  it('is shown by its first 9 characters, 4 of them random', () => {
+    expect(keyPrefix(keyText('a'.repeat(30)))).toBe('pets_aaaa');
+  });
+});
