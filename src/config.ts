@@ -35,7 +35,7 @@ export function readConfig(env: Environment = process.env): Config {
     const value = text(name);
     if (value === undefined) return fallback;
     if (!/^[0-9]{1,9}$/.test(value) || Number(value) < min || Number(value) > max) {
-      throw new ConfigError(`${name} must be an integer from ${min} to ${max}${unit}, not "${value}".`);
+      throw new ConfigError(`${name} must be an integer from ${min} to ${max}${unit}, not ${JSON.stringify(value)}.`);
     }
     return Number(value);
   };
@@ -43,9 +43,10 @@ export function readConfig(env: Environment = process.env): Config {
 
   const baseUrl = (name: string): string => {
     const value = text(name) ?? '/v1';
-    if (value !== '/v1' && !/^https?:\/\/[^/?#\s"<>]+(?:\/[^?#\s"<>]*)?(?<=\/v1)$/.test(value)) {
+    // It goes out with every link, and so has no place for a password; nor has the message.
+    if (value !== '/v1' && !/^https?:\/\/[^/?#@\s"<>]+(?:\/[^?#\s"<>]*)?(?<=\/v1)$/.test(value)) {
       throw new ConfigError(
-        `${name} must be an http or https address that ends in /v1, such as https://pets.example.com/v1, not "${value}".`,
+        `${name} must be an http or https address, without user or password, that ends in /v1, such as https://pets.example.com/v1.`,
       );
     }
     return value;
@@ -85,7 +86,7 @@ function fileText(name: string, path: string | undefined): string | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new ConfigError(
-      `${name} must be the path of a file of API keys, one to a line; "${path}" cannot be read (${code}).`,
+      `${name} must be the path of a file of API keys, one to a line; ${JSON.stringify(path)} cannot be read (${code}).`,
     );
   }
 }
@@ -104,12 +105,11 @@ function keys(name: string, list: string | undefined): string[] {
 
 function origins(list: string | undefined): string[] {
   const found = list?.split(',').map((origin) => origin.trim()) ?? [];
-  for (const origin of found) {
-    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
-      throw new ConfigError(
-        `CORS_ORIGINS must be origins parted by commas, such as https://shop.example.com, not "${origin}".`,
-      );
-    }
+  const bad = found.findIndex((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
+  if (bad >= 0) {
+    throw new ConfigError(
+      `CORS_ORIGINS must be origins parted by commas, such as https://shop.example.com; origin ${bad + 1} is none.`,
+    );
   }
   return found;
 }

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Config, ConfigError, readConfig } from '../src/config.js';
+
+/** A variable, what it sets, and values that it takes and does not take. */
+interface Setting {
+  readonly name: string;
+  readonly read: (config: Config) => unknown;
+  readonly unset: unknown;
+  readonly good: readonly (readonly [string, unknown])[];
+  readonly bad: readonly string[];
+}
+
+const KEYS = ['a-key-of-16-char', 'B'.repeat(255), 'with+all/of._~-it=='];
+
+const BAD_INTEGERS = ['x', '-1', '1.5', '1e3', '0x10', ' 5', '5 ', '+5', '9999999999', '1\n2', '٣', 'Infinity'];
+const BAD_BASES = [
+  'pets.example.com/v1',
+  'ftp://pets.example.com/v1',
+  'https://pets.example.com',
+  'https://pets.example.com/v1/',
+  'https://pets.example.com/v2',
+  'https://pets.example.com/xv1',
+  'https://pets.example.com/a?b/v1',
+  'https://pets.example.com/a#b/v1',
+  'https:///v1',
+  'https://pets.example.com/a b/v1',
+  'https://pets.example.com/v1\n',
+  'https://pets.example.com/">/v1',
+  'https://user:hunter2@pets.example.com/v1',
+  '/v2',
+  'v1',
+];
+const GOOD_BASES = [
+  '/v1',
+  'https://pets.example.com/v1',
+  'http://127.0.0.1:8080/v1',
+  'https://example.com/pets/api/v1',
+];
+
+function milliseconds(name: string, read: (config: Config) => unknown, unset: number): Setting {
+  return {
+    name,
+    read,
+    unset,
+    good: [
+      ['1', 1],
+      ['3600000', 3_600_000],
+    ],
+    bad: ['0', '3600001', ...BAD_INTEGERS],
+  };
+}
+
+function base(name: string, read: (config: Config) => unknown): Setting {
+  return { name, read, unset: '/v1', good: GOOD_BASES.map((value) => [value, value] as const), bad: BAD_BASES };
+}
+
+const SETTINGS: readonly Setting[] = [
+  {
+    name: 'PORT',
+    read: ({ port }) => port,
+    unset: 3000,
+    good: [
+      ['0', 0],
+      ['8080', 8080],
+      ['65535', 65_535],
+    ],
+    bad: ['65536', ...BAD_INTEGERS],
+  },
+  {
+    name: 'HOST',
+    read: ({ host }) => host,
+    unset: '127.0.0.1',
+    good: [
+      ['0.0.0.0', '0.0.0.0'],
+      ['::1', '::1'],
+    ],
+    bad: [],
+  },
+  {
+    name: 'NODE_ENV',
+    read: ({ production }) => production,
+    unset: false,
+    good: [
+      ['production', true],
+      ['development', false],
+      ['Production', false],
+    ],
+    bad: [],
+  },
+  {
+    name: 'DATABASE_URL',
+    read: ({ database }) => database,
+    unset: { engine: 'sqlite', file: './data/petstore.sqlite' },
+    good: [
+      ['memory:', { engine: 'memory' }],
+      ['sqlite:data/pets.sqlite', { engine: 'sqlite', file: 'data/pets.sqlite' }],
+      ['sqlite:/var/lib/pets.sqlite', { engine: 'sqlite', file: '/var/lib/pets.sqlite' }],
+      ['sqlite:///var/lib/pets.sqlite', { engine: 'sqlite', file: '/var/lib/pets.sqlite' }],
+    ],
+    bad: [
+      'memory',
+      'sqlite:',
+      'data/pets.sqlite',
+      'oracle://user:hunter2@host/db',
+      'postgres://user:hunter2@',
+      'postgres://user:hunter2@host:99999/db',
+      'postgres://user:p?hunter2@host/db',
+      'postgres://user:p@ss/word?hunter2@host/db',
+      'hunter2',
+    ],
+  },
+  milliseconds('STOP_TIMEOUT', ({ stopTimeout }) => stopTimeout, 10_000),
+  {
+    name: 'API_KEYS',
+    read: ({ apiKeys }) => apiKeys,
+    unset: [],
+    good: [
+      [KEYS.join(), KEYS],
+      [` ${KEYS.join(' , ')} `, KEYS],
+      [KEYS.join('\n'), KEYS],
+    ],
+    bad: [
+      'hunter2',
+      'hunter2-with-15',
+      `${'hunter2'.repeat(37)}`,
+      `${KEYS[0]},hunter2 with blanks`,
+      `${KEYS[0]},`,
+      'hunter2=in-the-middle',
+      'hunter2-and-ümläuts',
+      ',',
+    ],
+  },
+  base('PUBLIC_BASE_URL', ({ http }) => http.baseUrl),
+  base('PRODUCTION_BASE_URL', ({ http }) => http.productionBaseUrl),
+  base('STAGING_BASE_URL', ({ http }) => http.stagingBaseUrl),
+  {
+    name: 'CORS_ORIGINS',
+    read: ({ http }) => http.corsOrigins,
+    unset: [],
+    good: [
+      ['https://shop.example.com', ['https://shop.example.com']],
+      ['http://localhost:5173, https://a.example', ['http://localhost:5173', 'https://a.example']],
+    ],
+    bad: [
+      '*',
+      'null',
+      'shop.example.com',
+      'https://shop.example.com/',
+      'https://Shop.example.com',
+      'https://shop.example.com:443',
+      'https://a.example,',
+      'https://user:hunter2@shop.example.com',
+      'file:///tmp',
+      'https://a.example\nhttps://b.example',
+    ],
+  },
+  milliseconds('HEADERS_TIMEOUT', ({ http }) => http.headersTimeout, 10_000),
+  milliseconds('REQUEST_TIMEOUT', ({ http }) => http.requestTimeout, 15_000),
+  milliseconds('KEEP_ALIVE_TIMEOUT', ({ http }) => http.keepAliveTimeout, 75_000),
+  milliseconds('IDLE_TIMEOUT', ({ http }) => http.idleTimeout, 30_000),
+];
+
+/** The message to someone who gave a bad value; fails where it was taken. */
+function complaint(env: Record<string, string>): string {
+  try {
+    readConfig(env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as ConfigError).message;
+  }
+  throw new Error(`It was taken: ${JSON.stringify(env)}`);
+}
+
+describe.each(SETTINGS)('$name', ({ name, read, unset, good, bad }) => {
+  it('has its documented default, set to nothing as well as unset', () => {
+    expect(read(readConfig({}))).toEqual(unset);
+    expect(read(readConfig({ [name]: '' }))).toEqual(unset);
+  });
+
+  it('takes what it is documented to take', () => {
+    for (const [value, taken] of good) expect(read(readConfig({ [name]: value }))).toEqual(taken);
+  });
+
+  it('refuses anything else in one line that names it, says what it takes, and repeats no secret', () => {
+    for (const value of bad) {
+      const message = complaint({ [name]: value });
+      expect(message).toMatch(new RegExp(`^${name}\\b.{20,}\\.$`));
+      expect(message).not.toContain('hunter2');
+    }
+  });
+});
+
+describe('API_KEYS_FILE', () => {
+  let folder: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'petstore-'));
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  function file(text: string): string {
+    const path = join(folder, 'keys');
+    writeFileSync(path, text);
+    return path;
+  }
+
+  it('takes a file of keys, one to a line, whatever ends the lines', () => {
+    for (const text of [KEYS.join('\n'), `${KEYS.join('\r\n')}\r\n\n`, KEYS.join()]) {
+      expect(readConfig({ API_KEYS_FILE: file(text) }).apiKeys).toEqual(KEYS);
+    }
+  });
+
+  it('adds to the keys in API_KEYS', () => {
+    const [first, ...others] = KEYS as [string, string, string];
+    expect(readConfig({ API_KEYS: first, API_KEYS_FILE: file(others.join('\n')) }).apiKeys).toEqual(KEYS);
+  });
+
+  it('refuses a file that is not there, or has something else in it, without repeating it', () => {
+    for (const path of [join(folder, 'absent'), join(folder, 'a\nb'), folder, file(`${KEYS[0]}\nhunter2`), file('')]) {
+      const message = complaint({ API_KEYS_FILE: path });
+      expect(message).toMatch(/^API_KEYS_FILE\b.{20,}\.$/);
+      expect(message).not.toContain('hunter2');
+    }
+  });
+});
+
+describe('the environment', () => {
+  it('may have variables that are none of the settings', () => {
+    expect(readConfig({ PATH: '/bin', port: '1', Port: '2' })).toEqual(readConfig({}));
+  });
+});
