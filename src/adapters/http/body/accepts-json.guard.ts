@@ -1,17 +1,32 @@
 import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
-import type { Request as ExpressRequest } from 'express';
 import { ApiError } from '../errors/api-error.js';
+import { Request } from '../server/exchange.js';
+
+/** The media ranges that JSON is of, the most exact one last. */
+const RANGES = ['*/*', 'application/*', 'application/json'];
 
 /** Refuses a request whose client takes no JSON, before it has an effect (RFC 9110, section 12.5.1). */
 @Injectable()
 export class AcceptsJsonGuard implements CanActivate {
   canActivate(context: ExecutionContext): true {
-    const request = context.getArgByIndex<ExpressRequest>(0);
-    const { accept } = request.headers;
-    if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
-    // Parameters other than the weight, as in "application/json; charset=utf-8", ask for JSON all the same.
-    request.headers.accept = accept.replace(/;\s*(?!q\s*=)[^;,]*/gi, '');
-    if (request.accepts('application/json')) return true;
+    if (acceptsJson(context.getArgByIndex<Request>(0).headers.accept)) return true;
     throw new ApiError('not_acceptable', 'The answers of this service are application/json, which Accept must allow.');
   }
+}
+
+function acceptsJson(accept: string | undefined): boolean {
+  // An empty list asks for nothing in particular, as one that is absent does.
+  if (!accept || accept === '*/*' || accept === 'application/json') return true;
+  let exactness = -1;
+  let accepted = false;
+  for (const range of accept.toLowerCase().split(',')) {
+    // Parameters other than the weight, as in "application/json; charset=utf-8", ask for JSON all the same.
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    const exact = RANGES.indexOf(type);
+    if (exact < exactness || exact < 0) continue;
+    const taken = !parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter));
+    accepted = taken || (exact === exactness && accepted);
+    exactness = exact;
+  }
+  return accepted;
 }

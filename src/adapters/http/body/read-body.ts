@@ -13,16 +13,12 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  */
 export async function readJsonText(request: Request, response: Response): Promise<string> {
   const { 'content-length': length, 'transfer-encoding': transfer } = request.headers;
-  if (transfer === undefined && (length === undefined || Number(length) === 0)) {
-    throw new ApiError(
-      'invalid_body',
-      'The request has no body; it must be a JSON object with name, categoryId and, optionally, status.',
-    );
-  }
+  if (transfer === undefined && (length === undefined || Number(length) === 0)) throw noBody();
   checkMediaType(request);
   if (Number(length) > MAX_BODY) throw bodyTooLarge();
   if (request.expectsContinue) response.writeContinue();
   const bytes = await readBytes(request);
+  if (bytes.length === 0) throw noBody();
   try {
     return UTF8.decode(bytes);
   } catch {
@@ -35,6 +31,7 @@ function checkMediaType(request: Request): void {
   const charset = /;\s*charset\s*=\s*("?)([^\s;"]*)\1\s*(?:;|$)/i.exec(type)?.[2];
   const essence = type.split(';', 1)[0]?.trim().toLowerCase();
   if (
+    request.fieldLines('content-type') > 1 ||
     essence !== 'application/json' ||
     (charset === undefined ? /;\s*charset\b/i.test(type) : charset.toLowerCase() !== 'utf-8')
   ) {
@@ -59,18 +56,24 @@ function readBytes(request: Request): Promise<Buffer> {
     const chunks: Buffer[] = [];
     let size = 0;
     request.on('data', (chunk: Buffer) => {
-      chunks.push(chunk);
       size += chunk.length;
-      if (size > MAX_BODY) {
-        request.pause();
-        reject(bodyTooLarge());
-      }
+      // What is too much is read all the same, and thrown away, until the connection is closed.
+      if (size <= MAX_BODY) chunks.push(chunk);
+      else reject(bodyTooLarge());
     });
     request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    request.on('error', reject);
+    // The client went away; nobody will read this.
+    request.on('error', () => reject(new ApiError('bad_request', 'The body ended before its end.')));
   });
 }
 
 function bodyTooLarge(): ApiError {
-  return new ApiError('body_too_large', `The body must have at most ${MAX_BODY} bytes.`, ['Connection', 'close']);
+  return new ApiError('body_too_large', `The body must have at most ${MAX_BODY} bytes.`);
+}
+
+function noBody(): ApiError {
+  return new ApiError(
+    'invalid_body',
+    'The request has no body; it must be a JSON object with name, categoryId and, optionally, status.',
+  );
 }

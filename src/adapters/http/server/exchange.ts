@@ -48,6 +48,12 @@ export class Request extends IncomingMessage {
     return (this.socket as { server?: Server }).server?.listening !== false;
   }
 
+  /** Whether it has a body of more than 64 KiB, or of a length that is not known beforehand. */
+  get hasLargeBody(): boolean {
+    const { 'content-length': length, 'transfer-encoding': transfer } = this.headers;
+    return transfer !== undefined || Number(length) > MAX_DRAINED;
+  }
+
   /** How often a header stands in the request; `headers` hides all but one, or joins them. The name is in lower case. */
   fieldLines(name: string): number {
     let count = 0;
@@ -72,11 +78,13 @@ export class Response extends ServerResponse<Request> {
   /** Headers that go out with whatever is answered: names and values in turn. */
   readonly standing: string[] = [];
 
-  /** Sends the head. Headers given as an array are names and values in turn; the array is taken over. */
+  /**
+   * Sends the head. Headers given as an array are names and values in turn; the array is taken over. The connection is closed behind
+   * the answer where a large body is still on its way, and where the server is being stopped, which waits for its connections to end.
+   */
   override writeHead(status: number, ...rest: unknown[]): this {
+    if (!this.req.isServerOpen || (!this.req.complete && this.req.hasLargeBody)) this.shouldKeepAlive = false;
     const headers = rest.at(-1);
-    // A server that is being stopped waits for its connections to end.
-    if (!this.req.isServerOpen) this.shouldKeepAlive = false;
     if (Array.isArray(headers)) {
       headers.push('X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing);
       return super.writeHead(status, headers as string[]);
@@ -88,11 +96,9 @@ export class Response extends ServerResponse<Request> {
     return (super.writeHead as (status: number, ...rest: unknown[]) => this).call(this, status, ...rest);
   }
 
-  /** Sends an error, and closes the connection where a large body was left unread on it. */
-  sendError(error: ApiError): void {
-    const unread = !this.req.complete && !(Number(this.req.headers['content-length']) <= MAX_DRAINED);
-    const headers = unread ? [...error.headers, 'Connection', 'close'] : error.headers;
-    this.sendJson(ERROR_STATUS[error.code], errorBody(error.code, error.message), headers);
+  /** Sends an error. */
+  sendError({ code, message, headers }: ApiError): void {
+    this.sendJson(ERROR_STATUS[code], errorBody(code, message), headers);
   }
 
   /** Sends a JSON text. Headers are names and values in turn. */

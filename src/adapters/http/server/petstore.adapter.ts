@@ -5,7 +5,7 @@ import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
 import { DirectRoutes, Handler } from './direct-routes.js';
 import { Request, Response } from './exchange.js';
-import { answerProtocolErrors, protocolFault } from './protocol-errors.js';
+import { answerProtocolErrors, protocolFault, refuse } from './protocol-errors.js';
 
 // Below the service's own prototypes stand Express's, and below those Node's.
 Object.setPrototypeOf(Request.prototype, express.request);
@@ -66,12 +66,14 @@ export class PetstoreAdapter extends ExpressAdapter {
       },
       (request, response) => {
         const fault = protocolFault(request);
-        if (fault) return response.sendError(fault);
+        if (fault) return refuse(response, fault);
         if (cors) cors(request, response, () => this.route(request, response));
         else this.route(request, response);
       },
     );
     server.timeout = idleTimeout;
+    // Node leaves out what is past a number of lines; their length is bounded as it is.
+    server.maxHeadersCount = 0;
     answerProtocolErrors(server);
     this.httpServer = server as unknown as Server;
   }
@@ -79,8 +81,6 @@ export class PetstoreAdapter extends ExpressAdapter {
   /** Sends a request to its handler, past Express where that is possible. */
   private route(request: Request, response: Response): void {
     const throughExpress = () => {
-      // An escape that is none matches no path: its sign is taken for itself, so that it meets the guard and then a 404.
-      request.url = request.url?.replace(/%(?![0-9A-Fa-f]{2})/g, '%25');
       this.getInstance<express.Express>()(
         request as unknown as express.Request,
         response as unknown as express.Response,
