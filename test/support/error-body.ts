@@ -1,0 +1,36 @@
+import { expect } from '@jest/globals';
+import { ERROR_STATUS, ErrorCode } from '../../src/adapters/http/errors/error-code.js';
+import { Answer } from './service.js';
+import { WireAnswer } from './connection.js';
+
+/** An Error body. */
+export interface ErrorBody {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly status: number;
+}
+
+/** Expects an answer to be an error in every part that the decisions name, and returns its body. */
+export function expectErrorBody(answer: Answer | WireAnswer): ErrorBody {
+  const header = (name: string) =>
+    'header' in answer ? answer.header(name) : (answer.headers[name.toLowerCase()] as string | undefined);
+  const error = JSON.parse(answer.body) as ErrorBody;
+  expect(Object.keys(error)).toEqual(['code', 'message', 'status']);
+  expect(ERROR_STATUS[error.code]).toBe(answer.status);
+  expect(error.status).toBe(answer.status);
+  expect(error.message).toMatch(/^.*\S.*[.?]$/u);
+  expect(error.message).not.toMatch(/SELECT|INSERT|SQLITE|node:|\/src\/|\.[jt]s:\d|\n/);
+  expect(header('Content-Type')).toBe('application/json');
+  expect(header('Content-Length')).toBe(String(Buffer.byteLength(answer.body)));
+  expect(header('X-Request-Id')).toMatch(/^[A-Za-z0-9._-]{1,64}$/);
+  expect(header('X-Content-Type-Options')).toBe('nosniff');
+  expect(header('Cache-Control')).toBe('no-store');
+  return error;
+}
+
+/** Expects an answer to be the error of this code. */
+export function expectError(answer: Answer | WireAnswer, code: ErrorCode): ErrorBody {
+  const error = expectErrorBody(answer);
+  expect(error).toMatchObject({ code, status: ERROR_STATUS[code] });
+  return error;
+}
