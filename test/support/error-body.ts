@@ -18,7 +18,7 @@ export function expectErrorBody(answer: Answer | WireAnswer): ErrorBody {
   expect(Object.keys(error)).toEqual(['code', 'message', 'status']);
   expect(ERROR_STATUS[error.code]).toBe(answer.status);
   expect(error.status).toBe(answer.status);
-  expect(error.message).toMatch(/^.*\S.*[.?]$/u);
+  expect(error.message).toMatch(/^.*\S.*[.?]$/su);
   expect(error.message).not.toMatch(/SELECT|INSERT|SQLITE|node:|\/src\/|\.[jt]s:\d|\n/);
   expect(header('Content-Type')).toBe('application/json');
   expect(header('Content-Length')).toBe(String(Buffer.byteLength(answer.body)));
