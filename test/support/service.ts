@@ -1,9 +1,11 @@
 import { AddressInfo, connect } from 'node:net';
 import { IncomingHttpHeaders, request as httpRequest, Server } from 'node:http';
 import { INestApplication, LogLevel } from '@nestjs/common';
+import { ApiDocument } from '../../src/adapters/http/docs/api-document.js';
 import { createApp } from '../../src/app.js';
 import { ApiKeyService } from '../../src/application/api-key.service.js';
 import { readConfig } from '../../src/config.js';
+import { ApiContract } from './api-contract.js';
 
 /** An answer, its body as text. */
 export interface Answer {
@@ -39,35 +41,19 @@ export class Service {
     return new Service(app, port, text);
   }
 
-  /** Sends a request on a connection of its own. A path may be any request target. */
-  send(path: string, { method = 'GET', headers = {}, body, key = true }: Ask = {}): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const request = httpRequest(
-        {
-          host: '127.0.0.1',
-          port: this.port,
-          path,
-          method,
-          agent: false,
-          headers: { ...(key && { Authorization: `Bearer ${this.key}` }), ...headers },
-        },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('error', reject);
-          response.on('end', () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              rawHeaders: response.rawHeaders,
-              body: Buffer.concat(chunks).toString(),
-            }),
-          );
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
-    });
+  /**
+   * Sends a request on a connection of its own. A path may be any request target. Rejects where the answer to one under `/v1` is not
+   * as the service's own OpenAPI document says.
+   */
+  async send(path: string, ask: Ask = {}): Promise<Answer> {
+    const answer = await this.exchange(path, ask);
+    if (/^\/v1(?:[/?]|$)/.test(path)) (await this.contract()).check(ask.method ?? 'GET', path, answer);
+    return answer;
+  }
+
+  /** The service's own OpenAPI document, as a contract. */
+  async contract(): Promise<ApiContract> {
+    return ApiContract.of((await this.app.get(ApiDocument).texts()).json);
   }
 
   /** Sends a JSON text, or what becomes one, to createPet. */
@@ -102,5 +88,35 @@ export class Service {
 
   async stop(): Promise<void> {
     await this.app.close();
+  }
+
+  private exchange(path: string, { method = 'GET', headers = {}, body, key = true }: Ask): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = httpRequest(
+        {
+          host: '127.0.0.1',
+          port: this.port,
+          path,
+          method,
+          agent: false,
+          headers: { ...(key && { Authorization: `Bearer ${this.key}` }), ...headers },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              rawHeaders: response.rawHeaders,
+              body: Buffer.concat(chunks).toString(),
+            }),
+          );
+        },
+      );
+      request.on('error', reject);
+      request.end(body);
+    });
   }
 }

@@ -23,6 +23,6 @@ export class ApiDocument {
     const document = openApiDocument(this.app);
     // By way of JSON, which has no undefined values.
     const json = JSON.stringify(document, null, 2) + '\n';
-    return { json, yaml: dump(JSON.parse(json), { lineWidth: 120 }) };
+    return { json, yaml: dump(JSON.parse(json), { lineWidth: -1 }) };
   }
 }

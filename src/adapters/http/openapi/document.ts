@@ -1,13 +1,22 @@
 import { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { unreadable } from './answers.js';
 import { HttpSettings } from '../http-settings.js';
+import { headers } from './headers.js';
 import './operations.js';
 import { schemas } from './schemas.js';
 
-const DESCRIPTION = `Manages a catalogue of animals offered in a store: list them, add one, get one.
+const DESCRIPTION = `A catalogue of animals offered in a store: list them, add one, get one.
 
-Every request needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Every error has the same body: a \`code\` for programs,
-a \`message\` for people, and the HTTP \`status\`. Identifiers are int64 and exact.`;
+- **API keys.** Every request carries one, as \`Authorization: Bearer <API_KEY>\`; without a valid key every answer is 401. \
+The operator of the service issues keys.
+- **Errors.** Every error has the same body: a \`code\` for programs, a \`message\` for people, and the HTTP \`status\`.
+- **Exactness.** Identifiers are 64-bit integers, written as JSON numbers and exact. A client that reads JSON numbers as doubles, \
+as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
+- **Strictness.** A query parameter or a field of a body that is not described here is refused, never ignored.
+`;
+
+type PathItemObject = OpenAPIObject['paths'][string];
 
 /** The OpenAPI document of the operations under `/v1`. */
 export function openApiDocument(app: INestApplication): OpenAPIObject {
@@ -32,14 +41,33 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .addSecurityRequirements('apiKey')
     .addTag('pets', 'The animals of the catalogue.')
     .build();
-  const { paths, ...document } = SwaggerModule.createDocument(app, builder, {
+  const { openapi, info, servers, security, tags, paths, components } = SwaggerModule.createDocument(app, builder, {
     onlyIncludeDecoratedEndpoints: true,
     autoTagControllers: false,
   });
   return {
-    ...document,
+    openapi,
+    info: { ...info, contact: { name: 'The operator of the service, who issues the API keys' } },
+    servers,
+    security,
+    tags,
     // Paths are relative to the base address, which ends in /v1.
-    paths: Object.fromEntries(Object.entries(paths).map(([path, item]) => [path.replace(/^\/v1/, ''), item])),
-    components: { ...document.components, schemas },
+    paths: Object.fromEntries(
+      Object.entries(paths).map(([path, item]) => [path.replace(/^\/v1/, ''), withUnreadable(item)]),
+    ),
+    components: {
+      securitySchemes: components?.securitySchemes,
+      responses: { Unreadable: unreadable },
+      headers,
+      schemas,
+    },
   };
+}
+
+/** Adds the default answer to each operation of a path; no decorator takes a reference to an answer. */
+function withUnreadable(item: PathItemObject): PathItemObject {
+  for (const operation of [item.get, item.post]) {
+    if (operation) operation.responses.default = { $ref: '#/components/responses/Unreadable' };
+  }
+  return item;
 }

@@ -9,19 +9,19 @@ type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 export const schemas: Schemas = {
   PetStatus: {
     type: 'string',
-    description: 'Whether an animal can be had.',
+    description: 'The availability of an animal.',
     enum: [...PET_STATUSES],
     example: 'available',
   },
   NewPet: {
     type: 'object',
-    description: 'An animal to be added. A field that is not listed here is refused.',
+    description: 'An animal to add. It has no fields but these.',
     required: ['name', 'categoryId'],
     properties: {
       name: {
         type: 'string',
         description:
-          'The name of the animal: not only white space, without control characters. It is kept as it is and need not be unique.',
+          'The name of the animal: 1 to 255 Unicode code points, not only white space, and no control characters. It is kept exactly as it is given, and need not be unique.',
         minLength: 1,
         maxLength: NAME_MAX_LENGTH,
         example: 'Bella',
@@ -29,19 +29,18 @@ export const schemas: Schemas = {
       categoryId: {
         type: 'integer',
         format: 'int64',
-        description:
-          'Identifier of the category that the animal belongs to: any int64. It is exact; a client whose numbers are doubles must take care above 2^53.',
+        description: 'Identifier of the category that the animal belongs to.',
         example: 42,
       },
+      // Beside allOf, the default would have openapi-typescript take the field for one that must be given.
       status: {
-        allOf: [{ $ref: '#/components/schemas/PetStatus' }],
-        description: 'Where it is absent, the animal is `available`. It may not be null.',
-        default: DEFAULT_STATUS,
+        description: 'The availability of the animal; `available` where the field is absent. It cannot be null.',
+        allOf: [{ $ref: '#/components/schemas/PetStatus' }, { default: DEFAULT_STATUS }],
       },
     },
   },
   Pet: {
-    description: 'An animal of the catalogue.',
+    description: 'An animal of the catalogue: all fields of NewPet, and its identifier.',
     allOf: [
       { $ref: '#/components/schemas/NewPet' },
       {
@@ -52,7 +51,7 @@ export const schemas: Schemas = {
             type: 'integer',
             format: 'int64',
             description:
-              'Unique identifier, assigned on creation; later animals have larger ones, and none is used twice.',
+              'Unique identifier, assigned by the service on creation. A later animal has a larger one, and none is used twice.',
             minimum: 1,
             example: 1,
           },
@@ -74,13 +73,13 @@ export const schemas: Schemas = {
     properties: {
       code: {
         type: 'string',
-        description: 'What went wrong, for programs: one of a closed list.',
+        description: 'What went wrong, for programs.',
         enum: Object.keys(ERROR_STATUS),
         example: 'missing_field',
       },
       message: {
         type: 'string',
-        description: 'What went wrong, and what would be right, for people.',
+        description: 'What went wrong, and what would be right, for people. Its words may change.',
         example: 'name is required.',
       },
       status: {

@@ -1,0 +1,117 @@
+import { ApiResponse, type OpenAPIObject } from '@nestjs/swagger';
+import { ERROR_STATUS, ErrorCode } from '../errors/error-code.js';
+import { headerRefs } from './headers.js';
+
+type ResponseObject = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>[string];
+
+/** Which headers an answer has, besides the one that all have: names on the wire, and in the document. */
+export type Headers = Parameters<typeof headerRefs>[0];
+
+const ALWAYS: Headers = { 'X-Request-Id': 'RequestId' };
+
+/** A reference to a schema of the document. */
+export function schemaRef(name: string): { $ref: string } {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** An answer of success, with an example of its body. */
+export function success(
+  status: number,
+  description: string,
+  schema: string,
+  example: unknown,
+  headers: Headers = {},
+): MethodDecorator {
+  return answer(status, description, headers, { schema: schemaRef(schema), example });
+}
+
+/** An error of one status: each code that it may have, with a message as an example. */
+export function failure(
+  description: string,
+  messages: Partial<Record<ErrorCode, string>>,
+  headers: Headers = {},
+): MethodDecorator {
+  const codes = Object.entries(messages) as [ErrorCode, string][];
+  const status = ERROR_STATUS[(codes[0] as [ErrorCode, string])[0]];
+  return answer(status, description, headers, { schema: schemaRef('Error'), examples: examples(codes) });
+}
+
+/** The error without a good key. */
+export function unauthorized(headers: Headers = {}): MethodDecorator {
+  return failure(
+    'The API key is missing or invalid.',
+    {
+      api_key_missing: 'The request has no API key; send it as "Authorization: Bearer <API_KEY>".',
+      api_key_invalid:
+        'The API key is not valid; send one that was issued for this service as "Authorization: Bearer <API_KEY>".',
+      api_key_expired: 'The API key has expired; ask for a new one.',
+      api_key_revoked: 'The API key was revoked; ask for a new one.',
+    },
+    { ...headers, 'WWW-Authenticate': 'Challenge' },
+  );
+}
+
+/** The error for a client that takes no JSON. */
+export function notAcceptable(headers: Headers = {}): MethodDecorator {
+  return failure(
+    'The `Accept` header of the request excludes JSON. Nothing was done.',
+    { not_acceptable: 'The answers of this service are application/json, which Accept must allow.' },
+    headers,
+  );
+}
+
+/** The error while the store cannot answer; `outcome` says what became of the request. */
+export function unavailable(outcome: string, headers: Headers = {}): MethodDecorator {
+  return failure(
+    `The store cannot answer now. ${outcome}`,
+    { service_unavailable: 'The store cannot answer now; try again.' },
+    { ...headers, 'Retry-After': 'RetryAfter' },
+  );
+}
+
+/** The error where the service itself is at fault. */
+export function failed(headers: Headers = {}): MethodDecorator {
+  return failure(
+    'The service is at fault. Its log tells why, at the `X-Request-Id` of this answer.',
+    { internal_error: 'The service failed; the request id finds the reason in its log.' },
+    headers,
+  );
+}
+
+/** What is answered before it is known which operation is meant; every operation refers to it. */
+export const unreadable: ResponseObject = {
+  description: 'The request is not valid HTTP, too large or too slow, and reached no operation.',
+  headers: headerRefs(ALWAYS),
+  content: {
+    'application/json': {
+      schema: schemaRef('Error'),
+      examples: examples([
+        ['bad_request', 'An HTTP/1.1 request must have one Host header (RFC 9112, section 3.2); this one has none.'],
+        ['request_timeout', 'The request did not arrive in time.'],
+        ['uri_too_long', 'The request target must have at most 8192 bytes.'],
+        ['expectation_failed', 'The only expectation that can be met is "Expect: 100-continue".'],
+        ['headers_too_large', 'The header section of the request must have at most 16,384 bytes.'],
+      ]),
+    },
+  },
+};
+
+function answer(
+  status: number,
+  description: string,
+  headers: Headers,
+  json: { schema: { $ref: string }; example?: unknown; examples?: Record<string, { value: unknown }> },
+): MethodDecorator {
+  return ApiResponse({
+    status,
+    description,
+    headers: headerRefs({ ...ALWAYS, ...headers }),
+    content: { 'application/json': json },
+  });
+}
+
+function examples(messages: readonly [ErrorCode, string][]): Record<string, { value: unknown }> {
+  return Object.fromEntries(
+    messages.map(([code, message]) => [code, { value: { code, message, status: ERROR_STATUS[code] } }]),
+  );
+}

@@ -1,0 +1,76 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { SUNSET } from '../pets/get-pet.controller.js';
+
+type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
+
+/** The headers of answers, described once; `headerRefs` refers to them. */
+export const headers = {
+  RequestId: {
+    description:
+      'Identifies the request in the log of the service: quote it when you ask for help. It is the `X-Request-Id` of the request where that is 1 to 64 of `A-Za-z0-9._-`, else a new one.',
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
+    example: '0e8c1c6f-5a51-4d55-a6c6-3f1b4f4e9f0a',
+  },
+  NextPage: {
+    description: 'The address of the page that follows, with `rel="next"` (RFC 8288). It is absent on the last page.',
+    schema: { type: 'string', pattern: '^<[^<>]+>; rel="next"$' },
+    example: '</v1/pets?limit=2&cursor=1tYqVQ7hcVYQhIvn9cvcdQg>; rel="next"',
+  },
+  Location: {
+    description: 'The address of the new animal.',
+    required: true,
+    schema: { type: 'string', pattern: '/v1/pets/[1-9][0-9]*$' },
+    example: '/v1/pets/1',
+  },
+  Challenge: {
+    description: 'How to authenticate (RFC 6750, section 3); `error="invalid_token"` where a key was sent.',
+    required: true,
+    schema: { type: 'string', pattern: '^Bearer realm="petstore"(, error="invalid_token")?$' },
+    example: 'Bearer realm="petstore"',
+  },
+  RetryAfter: {
+    description: 'After how many seconds to try again.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+    example: 1,
+  },
+  AcceptedType: {
+    description: 'The type that a body must have; sent where another was given.',
+    schema: { type: 'string', enum: ['application/json'] },
+    example: 'application/json',
+  },
+  AcceptedEncoding: {
+    description: 'The encoding that a body must have, which is none; sent where another was given.',
+    schema: { type: 'string', enum: ['identity'] },
+    example: 'identity',
+  },
+  Deprecation: {
+    description: 'Since when the operation is deprecated, in seconds since 1970 (RFC 9745): 20 November 2026.',
+    required: true,
+    schema: { type: 'string', pattern: '^@[0-9]+$' },
+    example: '@1795132800',
+  },
+  Sunset: {
+    description: 'When the operation is to be removed (RFC 8594).',
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT$' },
+    example: SUNSET,
+  },
+  Successor: {
+    description: 'The documentation, and the operation to use instead (RFC 8288).',
+    required: true,
+    schema: {
+      type: 'string',
+      pattern: '^<[^<>]*/docs>; rel="deprecation"; type="text/html", <[^<>]*/v1/pets>; rel="successor-version"$',
+    },
+    example: '</docs>; rel="deprecation"; type="text/html", </v1/pets>; rel="successor-version"',
+  },
+} satisfies Headers;
+
+/** References to headers, by the names that they go by on the wire. */
+export function headerRefs(names: Record<string, keyof typeof headers>): Record<string, { $ref: string }> {
+  return Object.fromEntries(
+    Object.entries(names).map(([name, described]) => [name, { $ref: `#/components/headers/${described}` }]),
+  );
+}
