@@ -67,6 +67,7 @@ export class ApiContract {
       throw new Error(
         `${method} ${target.slice(0, 100)} is not answered as documented: ${(error as Error).message}\n` +
           `${answer.status} ${answer.body.slice(0, 300)}`,
+        { cause: error },
       );
     }
   }
