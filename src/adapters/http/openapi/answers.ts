@@ -88,7 +88,7 @@ export const unreadable: ResponseObject = {
       examples: examples([
         ['bad_request', 'An HTTP/1.1 request must have one Host header (RFC 9112, section 3.2); this one has none.'],
         ['request_timeout', 'The request did not arrive in time.'],
-        ['uri_too_long', 'The request target must have at most 8192 bytes.'],
+        ['uri_too_long', 'The request target must have at most 12288 bytes.'],
         ['expectation_failed', 'The only expectation that can be met is "Expect: 100-continue".'],
         ['headers_too_large', 'The header section of the request must have at most 16,384 bytes.'],
       ]),

@@ -23,6 +23,12 @@ export const headers = {
     schema: { type: 'string', pattern: '/v1/pets/[1-9][0-9]*$' },
     example: '/v1/pets/1',
   },
+  Replayed: {
+    description:
+      'The animal was added by an earlier request with the same `Idempotency-Key`; absent where this one added it.',
+    schema: { type: 'string', enum: ['true'] },
+    example: 'true',
+  },
   Challenge: {
     description: 'How to authenticate (RFC 6750, section 3); `error="invalid_token"` where a key was sent.',
     required: true,

@@ -1,4 +1,13 @@
-import { ApiBody, ApiExtension, ApiIncludeEndpoint, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger';
+import {
+  ApiBody,
+  ApiExtension,
+  ApiHeader,
+  ApiIncludeEndpoint,
+  ApiOperation,
+  ApiParam,
+  ApiQuery,
+  ApiTags,
+} from '@nestjs/swagger';
 import { GetPetController } from '../pets/get-pet.controller.js';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../pets/parameters.js';
 import { PetsController } from '../pets/pets.controller.js';
@@ -69,7 +78,16 @@ describe(
     operationId: 'createPet',
     summary: 'Add an animal',
     description:
-      'Adds an animal and answers with it and its `id`, once it is safely on disk. The body may have at most 64 KiB.',
+      'Adds an animal and answers with it and its `id`, once it is safely on disk. The body may have at most 64 KiB.\n\n' +
+      'A request that may have to be sent again, because its answer can be lost, should have an `Idempotency-Key`.',
+  }),
+  ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description:
+      'A name for this request, of its own: with it the animal is added once, however often the request is sent within 24 hours, and every answer is the same. A UUID does well. It is known to the API key that it came with only.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+    example: '0d9f3c5e-6a0b-4a4f-9d57-3c6f2b6f0c11',
   }),
   ApiBody({
     required: true,
@@ -80,7 +98,10 @@ describe(
       short: { summary: 'The required fields', value: { name: 'Zoë', categoryId: 7 } },
     },
   }),
-  success(201, 'The animal was added.', 'Pet', BELLA, { Location: 'Location' }),
+  success(201, 'The animal was added.', 'Pet', BELLA, {
+    Location: 'Location',
+    'Idempotent-Replayed': 'Replayed',
+  }),
   failure(
     'The body lacks a required field, has an invalid value or an unknown field, or is not a JSON object. Nothing was added. `message` names every fault, and `code` is that of the first.',
     {
@@ -91,6 +112,7 @@ describe(
       invalid_body: 'The body must be a JSON object, not an array.',
       invalid_json: 'The body is not valid JSON (RFC 8259): Unexpected end of JSON input.',
       unknown_parameter: '"dryRun" is not a query parameter of this operation.',
+      invalid_idempotency_key: 'Idempotency-Key must be given once, as 1 to 255 visible ASCII characters.',
     },
   ),
   unauthorized(),
@@ -103,6 +125,14 @@ describe(
     { unsupported_media_type: 'Content-Type must be application/json, in UTF-8; not "text/plain".' },
     { Accept: 'AcceptedType', 'Accept-Encoding': 'AcceptedEncoding' },
   ),
+  failure(
+    'The first request with this `Idempotency-Key` is still being worked on. Its outcome can be had later.',
+    { idempotency_in_progress: 'The first request with this Idempotency-Key is still being worked on; try again.' },
+    { 'Retry-After': 'RetryAfter' },
+  ),
+  failure('The `Idempotency-Key` came before, with another animal. Nothing was added.', {
+    idempotency_key_reused: 'This Idempotency-Key came before with another payload; send a new key with a new animal.',
+  }),
   unavailable('As far as it can tell, nothing was added.'),
   failed(),
 );
