@@ -6,9 +6,9 @@ import { table } from './table.js';
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `petstore keys`: issues, lists and revokes API keys. */
-export function keysCommand(actions: Actions, print: (line: string) => void): Command {
-  const keys = new Command('keys').description('issue, list and revoke API keys');
+/** Adds `keys`, which issues, lists and revokes API keys. */
+export function addKeysCommand(petstore: Command, actions: Actions, print: (line: string) => void): void {
+  const keys = petstore.command('keys').description('issue, list and revoke API keys');
 
   keys
     .command('create')
@@ -71,8 +71,6 @@ export function keysCommand(actions: Actions, print: (line: string) => void): Co
         ),
       );
     });
-
-  return keys;
 }
 
 function state(key: ApiKey): string {
@@ -87,13 +85,11 @@ function day(moment: Date | null | undefined): string {
 
 function expiry(text: string): Date {
   const [, count, unit] = /^([1-9][0-9]{0,5})([mhd])$/.exec(text) ?? [];
-  const moment =
-    count && unit
-      ? Date.now() + Number(count) * (UNITS[unit] as number)
-      : /^\d{4}-\d\d-\d\d/.test(text)
-        ? Date.parse(text)
-        : NaN;
-  if (Number.isNaN(moment))
+  if (count && unit) return new Date(Date.now() + Number(count) * (UNITS[unit] as number));
+  const [, day] = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
+  // Date.parse takes 30 February for 2 March.
+  if (day === undefined || Number.isNaN(Date.parse(text)) || new Date(day).toISOString().slice(0, 10) !== day) {
     throw new InvalidArgumentError('It must be a time such as 90d, 12h or 30m, or a date such as 2027-01-31.');
-  return new Date(moment);
+  }
+  return new Date(text);
 }

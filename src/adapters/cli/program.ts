@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { ApiKeyService } from '../../application/api-key.service.js';
-import { keysCommand } from './keys.command.js';
+import { addKeysCommand } from './keys.command.js';
 
 /** A step that changes the schema of the database. */
 export interface Migration {
@@ -35,7 +35,7 @@ export function program(actions: Actions, print: (line: string) => void): Comman
     .description('serve the interface over HTTP')
     .action(() => actions.serve());
 
-  petstore.addCommand(keysCommand(actions, print));
+  addKeysCommand(petstore, actions, print);
 
   const migrate = petstore
     .command('migrate')

@@ -1,0 +1,211 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Command, CommanderError } from 'commander';
+import { Actions, program } from '../../../src/adapters/cli/program.js';
+import { NodeSecrets } from '../../../src/adapters/crypto/node-secrets.js';
+import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
+import { ApiKeyService } from '../../../src/application/api-key.service.js';
+import { UsageError } from '../../../src/application/errors.js';
+
+const DAY = 86_400_000;
+
+describe('the petstore command', () => {
+  let keys: ApiKeyService;
+  let served: number;
+  let actions: Actions;
+
+  beforeEach(() => {
+    keys = new ApiKeyService(new MemoryApiKeyRepository(), new NodeSecrets(), []);
+    served = 0;
+    actions = {
+      serve: () => Promise.resolve(void served++),
+      withKeys: (use) => use(keys),
+      migrations: () =>
+        Promise.resolve([
+          { name: 'First1', applied: true },
+          { name: 'Second2', applied: false },
+        ]),
+      migrate: () => Promise.resolve(['Second2']),
+      revert: () => Promise.resolve('First1'),
+      openApi: (form) => Promise.resolve(`${form}\n`),
+    };
+  });
+
+  /** Runs a command, and resolves to what it prints; rejects with what it says where it is misused. */
+  async function run(...args: string[]): Promise<string> {
+    const printed: string[] = [];
+    const said: string[] = [];
+    const petstore = program(actions, (line) => printed.push(line));
+    const prepare = (command: Command): void => {
+      command.exitOverride();
+      command.configureOutput({ writeOut: (text) => printed.push(text), writeErr: (text) => said.push(text) });
+      command.commands.forEach(prepare);
+    };
+    prepare(petstore);
+    try {
+      await petstore.parseAsync(args, { from: 'user' });
+    } catch (error) {
+      if (!(error instanceof CommanderError)) throw error;
+      if (error.exitCode !== 0) throw new Error(said.join(''), { cause: error });
+    }
+    return printed.join('\n');
+  }
+
+  it('serves where nothing else is asked for', async () => {
+    await run();
+    await run('serve');
+    expect(served).toBe(2);
+  });
+
+  it.each([
+    { args: [], words: ['serve', 'keys', 'migrate', 'openapi'] },
+    { args: ['serve'], words: ['HTTP'] },
+    { args: ['keys'], words: ['create', 'list', 'revoke', 'callers'] },
+    { args: ['keys', 'create'], words: ['--name', '--expires', '--quiet'] },
+    { args: ['keys', 'list'], words: ['last used'] },
+    { args: ['keys', 'revoke'], words: ['prefix'] },
+    { args: ['keys', 'callers'], words: ['getPet'] },
+    { args: ['migrate'], words: ['show', 'run', 'revert'] },
+    { args: ['migrate', 'show'], words: ['applied'] },
+    { args: ['migrate', 'run'], words: ['apply'] },
+    { args: ['migrate', 'revert'], words: ['data'] },
+    { args: ['openapi'], words: ['--json'] },
+  ])('has help for $args', async ({ args, words }) => {
+    const help = await run(...args, '--help');
+    expect(help).toContain(`Usage: ${['petstore', ...args].join(' ')}`);
+    for (const word of words) expect(help).toContain(word);
+    expect(served).toBe(0);
+  });
+
+  it.each([
+    ['keyz'],
+    ['keys make'],
+    ['serve --port 1'],
+    ['keys create --nam x'],
+    ['keys revoke'],
+    ['migrate up'],
+    ['openapi --xml'],
+  ])('refuses "%s", and points to its help', async (line) => {
+    await expect(run(...line.split(' '))).rejects.toThrow(/--help/);
+    expect(served).toBe(0);
+  });
+
+  it('prints an issued key with what there is to say, or alone', async () => {
+    const [sentence, key] = (await run('keys', 'create', '--name', 'shop')).split('\n');
+    expect(sentence).toBe('The key "shop", which does not expire. Keep it: it is not shown again.');
+    expect((await keys.authenticate(key as string)).name).toBe('shop');
+    const alone = await run('keys', 'create', '--name', 'till', '--quiet');
+    expect((await keys.authenticate(alone)).name).toBe('till');
+  });
+
+  it.each([
+    ['30m', 30 * 60_000],
+    ['12h', 12 * 3_600_000],
+    ['90d', 90 * DAY],
+  ])('issues a key for %s', async (expires, milliseconds) => {
+    const before = Date.now();
+    await run('keys', 'create', '--name', 'shop', '--expires', expires);
+    const end = (await keys.list())[0]?.expiresAt?.getTime();
+    expect(end).toBeGreaterThanOrEqual(before + milliseconds);
+    expect(end).toBeLessThanOrEqual(Date.now() + milliseconds);
+  });
+
+  it.each([
+    ['2099-01-31', '2099-01-31T00:00:00.000Z'],
+    ['2096-02-29', '2096-02-29T00:00:00.000Z'],
+    ['2099-01-31T10:00Z', '2099-01-31T10:00:00.000Z'],
+    ['2099-01-31T10:00:30+02:00', '2099-01-31T08:00:30.000Z'],
+    ['2099-01-31T23:30:00.5-02:00', '2099-02-01T01:30:00.500Z'],
+  ])('issues a key until %s', async (expires, end) => {
+    await run('keys', 'create', '--name', 'shop', '--expires', expires);
+    expect((await keys.list())[0]?.expiresAt?.toISOString()).toBe(end);
+  });
+
+  it.each([
+    '',
+    'tomorrow',
+    '0d',
+    '1.5d',
+    '90',
+    '90D',
+    '9999999d',
+    '2099-02-30',
+    '2099-02-29',
+    '2099-13-01',
+    '2099-1-1',
+    '99-01-31',
+    '2099-01-31x',
+    '2099-01-31 (x)',
+    '2099-01-31T10:00',
+    '2099-01-31T25:00Z',
+  ])('issues no key until "%s"', async (expires) => {
+    await expect(run('keys', 'create', '--name', 'shop', '--expires', expires)).rejects.toThrow(/such as 90d/);
+    expect(await keys.list()).toEqual([]);
+  });
+
+  it('issues no key without a name, and none until a day that is over', async () => {
+    await expect(run('keys', 'create')).rejects.toThrow(/--name/);
+    await expect(run('keys', 'create', '--name', ' ')).rejects.toThrow(UsageError);
+    await expect(run('keys', 'create', '--name', 'shop', '--expires', '2020-01-01')).rejects.toThrow(UsageError);
+    expect(await keys.list()).toEqual([]);
+  });
+
+  it('lists keys in columns, with their state and never their text', async () => {
+    expect(await run('keys', 'list')).toBe('NAME  PREFIX  CREATED  LAST USED  EXPIRES  STATE');
+    const { text, key } = await keys.create('shop', new Date('2099-01-31'));
+    await keys.create('a-longer-name');
+    await keys.revoke('a-longer-name');
+    keys.noteUse(key);
+    await keys.recordUses();
+    const list = await run('keys', 'list');
+    const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ';
+    expect(list).toMatch(new RegExp(`^shop +${key.prefix} +${time} +${time} +2099-01-31 00:00:00Z +valid$`, 'm'));
+    expect(list).toMatch(new RegExp(`^a-longer-name +pets_\\w{4} +${time} +- +- +revoked$`, 'm'));
+    expect(list).not.toContain(text.slice(9));
+    const [, ...columns] = list.split('\n').map((line) => line.indexOf('pets_'));
+    expect(new Set(columns).size).toBe(1);
+  });
+
+  it('lists a key that has ended as expired', async () => {
+    keys = new ApiKeyService(new MemoryApiKeyRepository(), new NodeSecrets(), [], () => 0);
+    await keys.create('shop', new Date(DAY));
+    expect(await run('keys', 'list')).toMatch(/^shop .* 1970-01-02 00:00:00Z +expired$/m);
+  });
+
+  it('revokes by name or prefix, and says which key it was', async () => {
+    const { key } = await keys.create('shop');
+    expect(await run('keys', 'revoke', 'shop')).toBe(`The key "shop" (${key.prefix}) is revoked.`);
+    await expect(run('keys', 'revoke', key.prefix)).rejects.toThrow(UsageError);
+  });
+
+  it('lists who calls getPet, the latest first, and nobody else', async () => {
+    let now = DAY;
+    keys = new ApiKeyService(new MemoryApiKeyRepository(), new NodeSecrets(), [], () => now);
+    const { key: till } = await keys.create('till');
+    const { key: web } = await keys.create('web');
+    const { key: shop } = await keys.create('shop');
+    keys.noteGetPet(till);
+    keys.noteUse(web);
+    now += DAY;
+    keys.noteGetPet(shop);
+    keys.noteGetPet(shop);
+    await keys.recordUses();
+    expect(await run('keys', 'callers')).toBe(
+      ['NAME  CALLS  LAST CALL', 'shop  2      1970-01-03 00:00:00Z', 'till  1      1970-01-02 00:00:00Z'].join('\n'),
+    );
+  });
+
+  it('shows the migrations and what becomes of them', async () => {
+    expect(await run('migrate')).toBe('[x] First1\n[ ] Second2');
+    expect(await run('migrate', 'show')).toBe('[x] First1\n[ ] Second2');
+    expect(await run('migrate', 'run')).toBe('applied Second2');
+    expect(await run('migrate', 'revert')).toBe('took back First1');
+    Object.assign(actions, { migrate: () => Promise.resolve([]), revert: () => Promise.resolve(undefined) });
+    expect(await run('migrate', 'run')).toBe('The schema is up to date.');
+    expect(await run('migrate', 'revert')).toBe('No migration is applied.');
+  });
+
+  it('prints the document in the form asked for', async () => {
+    expect(await run('openapi')).toBe('yaml');
+    expect(await run('openapi', '--json')).toBe('json');
+  });
+});

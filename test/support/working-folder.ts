@@ -1,0 +1,128 @@
+import { ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** What a command left when it ended. */
+export interface Outcome {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+type Variables = Readonly<Record<string, string>>;
+
+/** A working folder of somebody who uses the program: what the processes of it have in common. */
+export class WorkingFolder {
+  readonly path = mkdtempSync(join(tmpdir(), 'petstore-'));
+  private readonly running: RunningService[] = [];
+
+  /** `program` is the folder of the built program. */
+  constructor(private readonly program: string) {}
+
+  /** Runs a command to its end, with these variables in its environment and no others. */
+  async run(args: readonly string[], variables: Variables = {}): Promise<Outcome> {
+    const child = this.spawn(args, variables);
+    const out = textOf(child.stdout);
+    const err = textOf(child.stderr);
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, out: out(), err: err() };
+  }
+
+  /** Starts the service on a free port, and resolves once its greeting is there. */
+  async serve(variables: Variables = {}): Promise<RunningService> {
+    const service = new RunningService(this.spawn(['serve'], { PORT: '0', ...variables }));
+    this.running.push(service);
+    await service.greeted(variables.NODE_ENV === 'production' ? /^Docs: .*\n/m : /^(Try|Keys): .*\n/m);
+    return service;
+  }
+
+  /** Every file below the folder, with what is in it. */
+  files(): { path: string; text: string }[] {
+    return readdirSync(this.path, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => ({ path, text: readFileSync(path, 'latin1') }));
+  }
+
+  /** Ends what still runs, and removes the folder. */
+  async remove(): Promise<void> {
+    for (const service of this.running) await service.end('SIGKILL');
+    rmSync(this.path, { recursive: true, force: true });
+  }
+
+  private spawn(args: readonly string[], variables: Variables): ChildProcess {
+    return spawn(process.execPath, [join(this.program, 'src', 'main.js'), ...args], {
+      cwd: this.path,
+      env: { PATH: process.env.PATH, ...variables },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+}
+
+/** The service in a process of its own. */
+export class RunningService {
+  private readonly out: () => string;
+  private readonly err: () => string;
+
+  constructor(private readonly process: ChildProcess) {
+    this.out = textOf(process.stdout);
+    this.err = textOf(process.stderr);
+  }
+
+  /** Everything that it has written so far, to both of its outputs. */
+  get log(): string {
+    return this.out() + this.err();
+  }
+
+  /** The base address that the greeting names. */
+  get address(): string {
+    return /open at (http:\S+)/.exec(this.log)?.[1] as string;
+  }
+
+  /** The key that the greeting shows; undefined where it shows none. */
+  get key(): string | undefined {
+    return /^Key: +(\S+)/m.exec(this.log)?.[1];
+  }
+
+  /** Resolves once the output matches; rejects where the process ends before. */
+  async greeted(greeting: RegExp): Promise<void> {
+    while (!greeting.test(this.out())) {
+      const ended = once(this.process, 'close').then(() => {
+        throw new Error(`The service ended: ${this.log}`);
+      });
+      await Promise.race([once(this.process.stdout as NodeJS.ReadableStream, 'data'), ended]);
+    }
+  }
+
+  /** Sends a signal, and resolves to the exit code once the process has ended; null where the signal ended it. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    if (this.process.exitCode === null && this.process.signalCode === null) {
+      const closed = once(this.process, 'close');
+      this.process.kill(signal);
+      await closed;
+    }
+    return this.process.exitCode;
+  }
+
+  /** Sends a request with a key. */
+  send(key: string, path = '/pets', init: RequestInit = {}): Promise<Response> {
+    return fetch(this.address + path, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } });
+  }
+
+  /** Adds an animal, and resolves to its JSON text. */
+  async add(key: string, pet: object): Promise<string> {
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await this.send(key, '/pets', { method: 'POST', headers, body: JSON.stringify(pet) });
+    if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+    return answer.text();
+  }
+}
+
+/** The text that a stream has given so far, whenever it is asked for. */
+function textOf(stream: NodeJS.ReadableStream | null): () => string {
+  let text = '';
+  stream?.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  return () => text;
+}
