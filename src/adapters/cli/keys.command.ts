@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { KeyUse } from '../../application/api-key-repository.port.js';
 import { ApiKey } from '../../domain/keys/api-key.js';
-import type { Actions } from './program.js';
+import { Actions } from './actions.js';
 import { table } from './table.js';
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
-import { Actions, program } from '../../../src/adapters/cli/program.js';
+import { Actions } from '../../../src/adapters/cli/actions.js';
+import { program } from '../../../src/adapters/cli/program.js';
 import { NodeSecrets } from '../../../src/adapters/crypto/node-secrets.js';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
 import { ApiKeyService } from '../../../src/application/api-key.service.js';
