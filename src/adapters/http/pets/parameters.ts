@@ -54,7 +54,8 @@ function parameters(query: string, known: readonly string[], faults: Faults): Ma
   const given = new Map<string, Given>();
   if (query === '') return given;
   let position = 0;
-  for (const [name, value] of new URLSearchParams(query)) {
+  // URLSearchParams takes one question mark off the front, which is not of the query.
+  for (const [name, value] of new URLSearchParams(`?${query}`)) {
     if (!known.includes(name)) {
       faults.add(
         'unknown_parameter',
