@@ -97,7 +97,7 @@ function answerTo({ code, rawPacket, reason }: ClientError): ApiError {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return isWithinTarget(rawPacket)
       ? uriTooLong()
-      : new ApiError('headers_too_large', 'The header section of the request must have at most 16,384 bytes.');
+      : new ApiError('headers_too_large', 'The target and the headers of a request must have at most 16,384 bytes.');
   }
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') {
     return new ApiError('body_too_large', 'The chunk extensions of the body are too large.');
