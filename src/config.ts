@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { HttpSettings } from './adapters/http/http-settings.js';
+import { LOG_LEVELS, LogSettings } from './adapters/log/log-settings.js';
 import { DATABASE_URL_FORMS, DatabaseUrl, databaseUrl } from './adapters/persistence/database-url.js';
 
 /** Everything that the service can be told from outside, checked. */
@@ -15,6 +16,7 @@ export interface Config {
   /** Texts of API keys that are valid besides the stored ones. */
   readonly apiKeys: readonly string[];
   readonly http: HttpSettings;
+  readonly log: LogSettings;
 }
 
 /** A setting has a value that it cannot have; the message is one line that names the variable and says what it takes. */
@@ -52,6 +54,11 @@ export function readConfig(env: Environment = process.env): Config {
     return value;
   };
 
+  const production = text('NODE_ENV') === 'production';
+  // Where a person watches, the greeting should stay in sight.
+  const level = LOG_LEVELS.find((each) => each === (text('LOG_LEVEL') ?? (production ? 'info' : 'warn')));
+  if (!level) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not "${text('LOG_LEVEL')}".`);
+
   const database = databaseUrl(text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite');
   // A URL may have a password in it, and is not repeated.
   if (!database) throw new ConfigError(`DATABASE_URL must be ${DATABASE_URL_FORMS}.`);
@@ -59,7 +66,7 @@ export function readConfig(env: Environment = process.env): Config {
   return {
     port: integer('PORT', 3000, 0, 65_535),
     host: text('HOST') ?? '127.0.0.1',
-    production: text('NODE_ENV') === 'production',
+    production,
     database,
     stopTimeout: milliseconds('STOP_TIMEOUT', 10_000),
     apiKeys: [
@@ -76,6 +83,7 @@ export function readConfig(env: Environment = process.env): Config {
       keepAliveTimeout: milliseconds('KEEP_ALIVE_TIMEOUT', 75_000),
       idleTimeout: milliseconds('IDLE_TIMEOUT', 30_000),
     },
+    log: { level, json: production },
   };
 }
 

@@ -4,6 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { program } from './adapters/cli/program.js';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
+import { Log } from './adapters/log/log.js';
 import { ApiKeyService } from './application/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
 import { AppModule } from './app.module.js';
@@ -46,7 +47,8 @@ async function withSchema<T>(
 }
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
-  const app = await createApp({ ...readConfig(), database: { engine: 'memory' } }, ['error']);
+  const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
+  const app = await createApp({ ...readConfig(), database: { engine: 'memory' } }, log);
   try {
     return (await app.get(ApiDocument).texts())[form];
   } finally {

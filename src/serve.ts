@@ -1,4 +1,5 @@
 import { INestApplication } from '@nestjs/common';
+import { Log } from './adapters/log/log.js';
 import { ApiKeyService } from './application/api-key.service.js';
 import { createApp } from './app.js';
 import { Config } from './config.js';
@@ -8,9 +9,13 @@ const SAME_SIGNAL = 500;
 
 /** Serves until SIGTERM or SIGINT; `print` takes the greeting, line by line. */
 export async function serve(config: Config, print: (line: string) => void): Promise<void> {
-  const app = await createApp(config);
+  const log = new Log(config.log);
+  const app = await createApp(config, log);
   await app.listen(config.port, config.host);
-  stopOnSignal(app, config.stopTimeout);
+  stopOnSignal(async () => {
+    await app.close();
+    await log.close();
+  }, config.stopTimeout);
   const address = await app.getUrl();
   print(`The pet store is open at ${address}/v1`);
   print(`Docs: ${address}/docs`);
@@ -30,14 +35,14 @@ async function greet(app: INestApplication, address: string, print: (line: strin
  * Stops on SIGTERM or SIGINT: takes no connection any more, finishes what is under way, closes the store and exits with 0. What
  * is not finished in time, or when a second signal comes, is cut off, and the exit is 1.
  */
-function stopOnSignal(app: INestApplication, timeout: number): void {
+function stopOnSignal(close: () => Promise<void>, timeout: number): void {
   let stoppingSince: number | undefined;
   const cutOff = () => process.exit(1);
   const onSignal = () => {
     if (stoppingSince === undefined) {
       stoppingSince = Date.now();
       setTimeout(cutOff, timeout).unref();
-      app.close().then(() => process.exit(0), cutOff);
+      close().then(() => process.exit(0), cutOff);
     } else if (Date.now() - stoppingSince > SAME_SIGNAL) cutOff();
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);

@@ -1,7 +1,8 @@
 import { AddressInfo, connect } from 'node:net';
 import { IncomingHttpHeaders, request as httpRequest, Server } from 'node:http';
-import { INestApplication, LogLevel } from '@nestjs/common';
+import { INestApplication } from '@nestjs/common';
 import { ApiDocument } from '../../src/adapters/http/docs/api-document.js';
+import { Log } from '../../src/adapters/log/log.js';
 import { createApp } from '../../src/app.js';
 import { ApiKeyService } from '../../src/application/api-key.service.js';
 import { readConfig } from '../../src/config.js';
@@ -32,9 +33,16 @@ export class Service {
     readonly key: string,
   ) {}
 
-  /** Starts it with these variables in its environment, and no others; on the in-memory store unless they say otherwise. */
-  static async start(environment: Record<string, string> = {}, logger: LogLevel[] = []): Promise<Service> {
-    const app = await createApp(readConfig({ DATABASE_URL: 'memory:', ...environment }), logger);
+  /**
+   * Starts it with these variables in its environment, and no others; on the in-memory store and without a log unless they say
+   * otherwise. `write` is handed each line of the log.
+   */
+  static async start(
+    environment: Record<string, string> = {},
+    write: (line: string) => void = () => undefined,
+  ): Promise<Service> {
+    const config = readConfig({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...environment });
+    const app = await createApp(config, new Log(config.log, write));
     await app.listen(0, '127.0.0.1');
     const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
     const { text } = await app.get(ApiKeyService).create('test');

@@ -3,9 +3,14 @@ import { Request, Response } from './exchange.js';
 /** A controller's method with its guards around it, as Nest hands it over. */
 export type Handler = (request: Request, response: Response, next: () => void) => unknown;
 
+interface Route {
+  readonly path: string;
+  readonly handler: Handler;
+}
+
 interface Routes {
-  readonly byPath: Map<string, Handler>;
-  readonly byParent: Map<string, { readonly parameter: string; readonly handler: Handler }>;
+  readonly byPath: Map<string, Route>;
+  readonly byParent: Map<string, Route & { readonly parameter: string }>;
 }
 
 /**
@@ -19,21 +24,25 @@ export class DirectRoutes {
   add(method: string, path: string, handler: Handler): void {
     const routes = this.byMethod.get(method) ?? { byPath: new Map(), byParent: new Map() };
     const [, parent, parameter] = /^(.*\/):(\w+)$/.exec(path) ?? [];
-    if (parent !== undefined && parameter !== undefined) routes.byParent.set(parent, { parameter, handler });
-    else if (!/[:*{]/.test(path)) routes.byPath.set(path, handler);
+    if (parent !== undefined && parameter !== undefined) routes.byParent.set(parent, { path, parameter, handler });
+    else if (!/[:*{]/.test(path)) routes.byPath.set(path, { path, handler });
     this.byMethod.set(method, routes);
   }
 
-  /** The handler of a request, its path parameter set; undefined where Express must find out, or has to decode the path. */
+  /** The handler of a request, its route noted and its path parameter set; undefined where Express must find out, or has to decode the path. */
   find(request: Request): Handler | undefined {
     const routes = this.byMethod.get(request.method as string);
     const path = request.targetPath;
-    const handler = routes?.byPath.get(path);
-    if (handler ?? !routes) return handler;
+    const route = routes?.byPath.get(path) ?? this.byParameter(request, routes, path);
+    request.route = route;
+    return route?.handler;
+  }
+
+  private byParameter(request: Request, routes: Routes | undefined, path: string): Route | undefined {
     const end = path.lastIndexOf('/') + 1;
-    const route = routes.byParent.get(path.slice(0, end));
+    const route = routes?.byParent.get(path.slice(0, end));
     if (!route || end === path.length || path.includes('%')) return undefined;
     request.params = { [route.parameter]: path.slice(end) };
-    return route.handler;
+    return route;
   }
 }

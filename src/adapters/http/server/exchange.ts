@@ -20,6 +20,12 @@ export class Request extends IncomingMessage {
   /** Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1). */
   expectsContinue = false;
 
+  /** When it arrived, on the clock of `performance.now()`, where somebody keeps the time. */
+  startedAt = 0;
+
+  /** The route that matched, where Express's router, too, notes it: its path with the names of the parameters. */
+  route?: { readonly path: string };
+
   private requestId?: string;
 
   /** The client's own `X-Request-Id` where it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */

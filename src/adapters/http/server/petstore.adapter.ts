@@ -5,6 +5,7 @@ import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
 import { DirectRoutes, Handler } from './direct-routes.js';
 import { Request, Response } from './exchange.js';
+import { ExchangeObserver, observeExchanges } from './observe-exchanges.js';
 import { answerProtocolErrors, protocolFault, refuse } from './protocol-errors.js';
 
 // Below the service's own prototypes stand Express's, and below those Node's.
@@ -23,7 +24,11 @@ const CHECK_INTERVAL = 1_000;
 export class PetstoreAdapter extends ExpressAdapter {
   private readonly routes = new DirectRoutes();
 
-  constructor(private readonly settings: HttpSettings) {
+  /** `observe` is told of every request; nobody is where it is absent, and nothing is spent on it. */
+  constructor(
+    private readonly settings: HttpSettings,
+    private readonly observe?: ExchangeObserver,
+  ) {
     const app = express();
     // The router takes these when it is first used, and never again.
     app.enable('case sensitive routing');
@@ -75,6 +80,7 @@ export class PetstoreAdapter extends ExpressAdapter {
     // Node leaves out what is past a number of lines; their length is bounded as it is.
     server.maxHeadersCount = 0;
     answerProtocolErrors(server);
+    if (this.observe) observeExchanges(server, this.observe);
     this.httpServer = server as unknown as Server;
   }
 

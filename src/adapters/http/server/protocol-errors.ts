@@ -5,6 +5,7 @@ import { Duplex } from 'node:stream';
 import { ApiError } from '../errors/api-error.js';
 import { ERROR_STATUS, errorBody } from '../errors/error-code.js';
 import { Request, Response } from './exchange.js';
+import { REFUSED } from './observe-exchanges.js';
 import { originForm } from './request-target.js';
 
 /** The longest request target that is read, in bytes; RFC 9110, section 4.1, asks for 8,000 at least. */
@@ -55,6 +56,11 @@ export function refuse(response: Response, error: ApiError): void {
 export function answerProtocolErrors(server: Server<typeof Request, typeof Response>): void {
   /** The response to the request that came last on a connection. */
   const latest = new WeakMap<Duplex, Response>();
+  const say = (socket: Duplex, error: ApiError, id: string = randomUUID()) => {
+    if (!socket.writable) return;
+    write(socket, error, id);
+    server.emit(REFUSED, id, ERROR_STATUS[error.code]);
+  };
   server.on('connection', (socket) => {
     socket.destroySoon = closeGently;
   });
@@ -79,6 +85,8 @@ export function answerProtocolErrors(server: Server<typeof Request, typeof Respo
     say(socket, new ApiError('bad_request', 'The CONNECT method asks for a proxy; this is none.'), request.id);
   });
   server.on('clientError', (error: ClientError, socket) => {
+    // A client that is gone can be told nothing.
+    if (!socket.writable) return void socket.destroy();
     const response = latest.get(socket);
     // The fault lies behind the last request that could be read: what came before it is answered first.
     if (!response || (response.req.complete && response.writableFinished)) say(socket, answerTo(error));
@@ -115,8 +123,7 @@ function isWithinTarget(packet: Buffer | undefined): boolean {
 }
 
 /** Answers on the bare connection, where there is no response to answer with, and closes it. */
-function say(socket: Duplex, { code, message }: ApiError, id: string = randomUUID()): void {
-  if (!socket.writable) return;
+function write(socket: Duplex, { code, message }: ApiError, id: string): void {
   const status = ERROR_STATUS[code];
   const body = errorBody(code, message);
   const head = [

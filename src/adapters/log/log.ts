@@ -1,0 +1,117 @@
+import type { LoggerService } from '@nestjs/common';
+import { Logger, pino } from 'pino';
+import { BatchedOutput } from './batched-output.js';
+import { LogSettings } from './log-settings.js';
+import { readable } from './readable.js';
+
+/** What a request's line tells. It has nothing that a client chose freely. */
+export interface RequestLine {
+  readonly id: string;
+  readonly method: string | undefined;
+  readonly route: string | undefined;
+  readonly status: number;
+  readonly duration: number;
+  readonly key: string | undefined;
+  readonly aborted: boolean;
+}
+
+/** The log: lines of JSON, or of text for people, each with a time and a level. */
+export class Log implements LoggerService {
+  private readonly pino: Logger;
+
+  private readonly output: BatchedOutput | undefined;
+
+  /** Writes to standard output, JSON in batches; or hands each line to `write`. */
+  constructor({ level, json }: LogSettings, write?: (line: string) => void) {
+    if (json && !write) this.output = new BatchedOutput();
+    const print = write ?? ((line: string) => void process.stdout.write(line));
+    this.pino = pino(
+      { level, base: null, timestamp, formatters: { level: (label) => ({ level: label }) } },
+      this.output ?? { write: json ? print : (line) => print(readable(line)) },
+    );
+  }
+
+  /** Resolves once all lines are written; there can be none after it. */
+  async close(): Promise<void> {
+    this.pino.level = 'silent';
+    await this.output?.close();
+  }
+
+  /** Whether requests have lines at this level. */
+  get tellsRequests(): boolean {
+    return this.pino.isLevelEnabled('info');
+  }
+
+  /** Writes the line of a request that has ended. Health checks, which come all the time, are told of where they fail. */
+  request({ id, method, route, status, duration, key, aborted }: RequestLine): void {
+    const line = {
+      request: id,
+      method,
+      route,
+      status: status || undefined,
+      ms: Math.round(duration * 1000) / 1000,
+      key,
+      aborted: aborted || undefined,
+    };
+    if (route?.startsWith('/health/') && status < 400) this.pino.debug(line);
+    else this.pino.info(line);
+  }
+
+  /** Nest tells at this level what it puts together, which is for whoever debugs. */
+  log(message: unknown, ...more: unknown[]): void {
+    this.say('debug', message, more);
+  }
+
+  error(message: unknown, ...more: unknown[]): void {
+    this.say('error', message, more);
+  }
+
+  fatal(message: unknown, ...more: unknown[]): void {
+    this.say('error', message, more);
+  }
+
+  warn(message: unknown, ...more: unknown[]): void {
+    this.say('warn', message, more);
+  }
+
+  debug(message: unknown, ...more: unknown[]): void {
+    this.say('debug', message, more);
+  }
+
+  verbose(message: unknown, ...more: unknown[]): void {
+    this.say('debug', message, more);
+  }
+
+  /** What Nest's loggers pass on: a message, then fields or a stack, and the part of the program at last. */
+  private say(level: 'error' | 'warn' | 'info' | 'debug', message: unknown, more: unknown[]): void {
+    if (!this.pino.isLevelEnabled(level)) return;
+    const texts = more.filter((each) => typeof each === 'string').map(escaped);
+    const fields = more.filter((each) => typeof each === 'object');
+    const part = texts.pop();
+    this.pino[level](Object.assign({ part, stack: texts.pop() }, ...fields), textOf(message));
+  }
+}
+
+let lastTime = 0;
+let lastTimestamp = '';
+
+/** The time as a field. Many lines share a millisecond, and to write it out is a good part of the cost of a line. */
+function timestamp(): string {
+  const now = Date.now();
+  if (now !== lastTime) {
+    lastTime = now;
+    lastTimestamp = `,"time":"${new Date(now).toISOString()}"`;
+  }
+  return lastTimestamp;
+}
+
+/** An error is its stack alone: drivers hang the statement and its values on it, and an animal's name is among them. */
+function textOf(message: unknown): string {
+  if (message instanceof Error) return escaped(message.stack ?? message.message);
+  return escaped(typeof message === 'string' ? message : (JSON.stringify(message) ?? String(message)));
+}
+
+/** Escapes the control characters that JSON lets through: DEL and C1, which steer some terminals too. */
+function escaped(text: string): string {
+  return text.replace(/[\x7f-\x9f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+}
