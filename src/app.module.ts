@@ -4,6 +4,7 @@ import { NodeSecrets } from './adapters/crypto/node-secrets.js';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
 import { DocsController } from './adapters/http/docs/docs.controller.js';
 import { ApiErrorFilter } from './adapters/http/errors/api-error.filter.js';
+import { HealthController } from './adapters/http/health/health.controller.js';
 import { HttpSettings } from './adapters/http/http-settings.js';
 import { GetPetController } from './adapters/http/pets/get-pet.controller.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
@@ -15,6 +16,7 @@ import { Cursors } from './application/cursors.js';
 import { Installation } from './application/installation.port.js';
 import { PetRepository } from './application/pet-repository.port.js';
 import { PetService } from './application/pet.service.js';
+import { Readiness } from './application/readiness.port.js';
 import { Secrets } from './application/secrets.port.js';
 import { Config } from './config.js';
 
@@ -23,6 +25,7 @@ export interface Store {
   readonly pets: PetRepository;
   readonly keys: ApiKeyRepository;
   readonly installation: Installation;
+  readonly readiness: Readiness;
   close(): Promise<void>;
 }
 
@@ -52,7 +55,7 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
     return {
       module: AppModule,
       // The order of the controllers is the order of the routes: what is left over comes last.
-      controllers: [PetsController, GetPetController, DocsController, UnmatchedController],
+      controllers: [PetsController, GetPetController, HealthController, DocsController, UnmatchedController],
       providers: [
         { provide: HttpSettings, useValue: http },
         { provide: Secrets, useClass: NodeSecrets },
@@ -60,6 +63,7 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
         { provide: PetRepository, useFactory: ({ pets }: Store) => pets, inject: [STORE] },
         { provide: ApiKeyRepository, useFactory: ({ keys }: Store) => keys, inject: [STORE] },
         { provide: Installation, useFactory: ({ installation }: Store) => installation, inject: [STORE] },
+        { provide: Readiness, useFactory: ({ readiness }: Store) => readiness, inject: [STORE] },
         {
           provide: Cursors,
           useFactory: (installation: Installation, secrets: Secrets) => new Cursors(installation, secrets),
@@ -115,6 +119,7 @@ export async function openStore(url: DatabaseUrl, secrets: Secrets): Promise<Sto
       pets: new MemoryPetRepository(),
       keys: new MemoryApiKeyRepository(),
       installation: new MemoryInstallation(secrets),
+      readiness: { check: () => Promise.resolve() },
       close: () => Promise.resolve(),
     };
   }
@@ -127,6 +132,7 @@ export async function openStore(url: DatabaseUrl, secrets: Secrets): Promise<Sto
     pets: new TypeOrmPetRepository(database),
     keys: new TypeOrmApiKeyRepository(database),
     installation: new TypeOrmInstallation(database),
+    readiness: database,
     close: () => database.close(),
   };
 }

@@ -1,4 +1,5 @@
 import { StoreUnavailable } from '../../../application/errors.js';
+import { Readiness } from '../../../application/readiness.port.js';
 import { Engine } from './engines/engine.js';
 
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
@@ -10,11 +11,15 @@ const BUSY_PATIENCE = 4_000;
 /** How long to pause before asking again, in milliseconds. */
 const BUSY_PAUSE = 5;
 
+/** How long the database may take to say that it is there, in milliseconds. */
+const READY_PATIENCE = 1_500;
+
 /** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `run`. */
-export class Database {
+export class Database implements Readiness {
   private ready = false;
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
+  private checking: Promise<void> | undefined;
 
   /** `report` is told in a sentence when the database cannot be reached, and when it can again. */
   constructor(
@@ -65,6 +70,10 @@ export class Database {
     }
   }
 
+  check(): Promise<void> {
+    return (this.checking ??= this.ask().finally(() => (this.checking = undefined)));
+  }
+
   /** See `Engine.revision`. */
   revision(): number | undefined {
     return this.ready ? this.engine.revision() : undefined;
@@ -75,6 +84,23 @@ export class Database {
     this.ready = false;
     clearTimeout(this.retry);
     if (this.engine.dataSource.isInitialized) await this.engine.dataSource.destroy();
+  }
+
+  private async ask(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      const late = () => reject(new StoreUnavailable('The database does not answer in time.'));
+      timer = setTimeout(late, READY_PATIENCE);
+    });
+    try {
+      await Promise.race([this.run((engine) => engine.rows('SELECT id FROM pet LIMIT 1', [])), tooLate]);
+    } catch (error) {
+      throw error instanceof StoreUnavailable
+        ? error
+        : new StoreUnavailable('The database is not as it should be.', { cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   private async reopen(): Promise<void> {
