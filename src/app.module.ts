@@ -9,6 +9,7 @@ import { HttpSettings } from './adapters/http/http-settings.js';
 import { GetPetController } from './adapters/http/pets/get-pet.controller.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
 import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
+import type { Metrics } from './adapters/metrics/metrics.js';
 import { DatabaseUrl } from './adapters/persistence/database-url.js';
 import { ApiKeyRepository } from './application/api-key-repository.port.js';
 import { ApiKeyService } from './application/api-key.service.js';
@@ -50,8 +51,8 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
     @Inject(STORE) private readonly store: Store,
   ) {}
 
-  /** The service as the configuration says. */
-  static of({ database, apiKeys, http }: Config): DynamicModule {
+  /** The service as the configuration says, measured by `metrics`. */
+  static of({ database, apiKeys, http }: Config, metrics?: Metrics): DynamicModule {
     return {
       module: AppModule,
       // The order of the controllers is the order of the routes: what is left over comes last.
@@ -59,7 +60,9 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
       providers: [
         { provide: HttpSettings, useValue: http },
         { provide: Secrets, useClass: NodeSecrets },
-        { provide: STORE, useFactory: (secrets: Secrets) => openStore(database, secrets), inject: [Secrets] },
+        { provide: STORE, useFactory: (secrets: Secrets) => openStore(database, secrets, metrics), inject: [Secrets] },
+        // Here for the hooks by which it starts and ends with the service.
+        { provide: 'Metrics', useValue: metrics },
         { provide: PetRepository, useFactory: ({ pets }: Store) => pets, inject: [STORE] },
         { provide: ApiKeyRepository, useFactory: ({ keys }: Store) => keys, inject: [STORE] },
         { provide: Installation, useFactory: ({ installation }: Store) => installation, inject: [STORE] },
@@ -110,7 +113,7 @@ async function attempt(what: string, chore: () => Promise<void>): Promise<void> 
 }
 
 /** Opens the store; the modules of a kind that is not used are not even loaded. */
-export async function openStore(url: DatabaseUrl, secrets: Secrets): Promise<Store> {
+export async function openStore(url: DatabaseUrl, secrets: Secrets, metrics?: Metrics): Promise<Store> {
   if (url.engine === 'memory') {
     const { MemoryApiKeyRepository } = await import('./adapters/persistence/memory/memory-api-key.repository.js');
     const { MemoryInstallation } = await import('./adapters/persistence/memory/memory-installation.js');
@@ -127,7 +130,7 @@ export async function openStore(url: DatabaseUrl, secrets: Secrets): Promise<Sto
   const { TypeOrmApiKeyRepository } = await import('./adapters/persistence/typeorm/typeorm-api-key.repository.js');
   const { TypeOrmInstallation } = await import('./adapters/persistence/typeorm/typeorm-installation.js');
   const { TypeOrmPetRepository } = await import('./adapters/persistence/typeorm/typeorm-pet.repository.js');
-  const database = await openDatabase(url, (message) => logger.warn(message));
+  const database = await openDatabase(url, (message) => logger.warn(message), metrics);
   return {
     pets: new TypeOrmPetRepository(database),
     keys: new TypeOrmApiKeyRepository(database),

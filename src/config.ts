@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { HttpSettings } from './adapters/http/http-settings.js';
 import { LOG_LEVELS, LogSettings } from './adapters/log/log-settings.js';
+import { MetricsSettings } from './adapters/metrics/metrics-settings.js';
 import { DATABASE_URL_FORMS, DatabaseUrl, databaseUrl } from './adapters/persistence/database-url.js';
 
 /** Everything that the service can be told from outside, checked. */
@@ -17,6 +18,8 @@ export interface Config {
   readonly apiKeys: readonly string[];
   readonly http: HttpSettings;
   readonly log: LogSettings;
+  /** Undefined for no metrics. */
+  readonly metrics: MetricsSettings | undefined;
 }
 
 /** A setting has a value that it cannot have; the message is one line that names the variable and says what it takes. */
@@ -84,6 +87,10 @@ export function readConfig(env: Environment = process.env): Config {
       idleTimeout: milliseconds('IDLE_TIMEOUT', 30_000),
     },
     log: { level, json: production },
+    metrics:
+      text('METRICS_PORT') === undefined
+        ? undefined
+        : { port: integer('METRICS_PORT', 0, 0, 65_535), host: text('METRICS_HOST') ?? '127.0.0.1' },
   };
 }
 

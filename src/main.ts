@@ -48,7 +48,7 @@ async function withSchema<T>(
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
-  const app = await createApp({ ...readConfig(), database: { engine: 'memory' } }, log);
+  const app = await createApp({ ...readConfig(), database: { engine: 'memory' }, metrics: undefined }, log);
   try {
     return (await app.get(ApiDocument).texts())[form];
   } finally {

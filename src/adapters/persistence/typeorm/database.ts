@@ -14,6 +14,14 @@ const BUSY_PAUSE = 5;
 /** How long the database may take to say that it is there, in milliseconds. */
 const READY_PATIENCE = 1_500;
 
+/** Is told what the database is asked to do. */
+export interface DatabaseObserver {
+  /** A question was answered, or failed, after so many milliseconds. */
+  query(duration: number): void;
+  /** So many animals were committed together. */
+  commit(animals: number): void;
+}
+
 /** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `run`. */
 export class Database implements Readiness {
   private ready = false;
@@ -25,6 +33,7 @@ export class Database implements Readiness {
   constructor(
     private readonly engine: Engine,
     private readonly report: (message: string) => void,
+    readonly observer?: DatabaseObserver,
   ) {}
 
   /**
@@ -55,18 +64,12 @@ export class Database implements Readiness {
    * error that says that the database cannot answer now.
    */
   async run<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
-    if (!this.ready) throw new StoreUnavailable('The database cannot be reached yet.');
-    for (let patience = BUSY_PATIENCE; ; patience -= BUSY_PAUSE) {
-      try {
-        return await query(this.engine);
-      } catch (error) {
-        if (!this.engine.isBusy(error) || patience <= 0) {
-          if (this.engine.isUnavailable(error))
-            throw new StoreUnavailable('The database cannot answer.', { cause: error });
-          throw error;
-        }
-      }
-      await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
+    if (!this.observer) return this.patiently(query);
+    const begun = performance.now();
+    try {
+      return await this.patiently(query);
+    } finally {
+      this.observer.query(performance.now() - begun);
     }
   }
 
@@ -84,6 +87,22 @@ export class Database implements Readiness {
     this.ready = false;
     clearTimeout(this.retry);
     if (this.engine.dataSource.isInitialized) await this.engine.dataSource.destroy();
+  }
+
+  private async patiently<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+    if (!this.ready) throw new StoreUnavailable('The database cannot be reached yet.');
+    for (let patience = BUSY_PATIENCE; ; patience -= BUSY_PAUSE) {
+      try {
+        return await query(this.engine);
+      } catch (error) {
+        if (!this.engine.isBusy(error) || patience <= 0) {
+          if (this.engine.isUnavailable(error))
+            throw new StoreUnavailable('The database cannot answer.', { cause: error });
+          throw error;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
+    }
   }
 
   private async ask(): Promise<void> {

@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import { DatabaseUrl } from '../database-url.js';
-import { Database } from './database.js';
+import { Database, DatabaseObserver } from './database.js';
 import { Engine } from './engines/engine.js';
 import { SqliteEngine } from './engines/sqlite.engine.js';
 
@@ -13,8 +13,12 @@ export function engineOf(url: LastingUrl): Engine {
 }
 
 /** Opens the database that the URL names; see `Database.open`. */
-export async function openDatabase(url: LastingUrl, report: (message: string) => void): Promise<Database> {
-  const database = new Database(engineOf(url), report);
+export async function openDatabase(
+  url: LastingUrl,
+  report: (message: string) => void,
+  observer?: DatabaseObserver,
+): Promise<Database> {
+  const database = new Database(engineOf(url), report, observer);
   await database.open();
   return database;
 }

@@ -18,6 +18,7 @@ export class TypeOrmPetRepository extends PetRepository {
   private readonly adding = new GroupCommit(async (additions: readonly Addition[]) => {
     const outcomes = await this.database.run((engine) => engine.addPets(additions));
     this.ownChanges++;
+    this.database.observer?.commit(additions.length);
     return outcomes;
   });
 

@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { createServer, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { collectDefaultMetrics, Counter, Metric, Registry } from 'prom-client';
+import { MetricsSettings } from './metrics-settings.js';
+import { Series, Tally } from './tally.js';
+
+/** What is measured of a request. */
+export interface RequestFigures {
+  readonly operation: string;
+  /** The status of the answer; 0 where the client went away before. */
+  readonly status: number;
+  /** In milliseconds. */
+  readonly duration: number;
+  readonly key: string | undefined;
+}
+
+/** Upper bounds of times, in seconds. */
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** The operations that are to be removed. */
+const DEPRECATED = new Set(['getPet']);
+
+/** Measures the service, and shows it to Prometheus at `/metrics` on a port of its own for as long as the service runs. */
+export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly registry = new Registry();
+  private readonly requests = new Tally(
+    'petstore_request_duration_seconds',
+    'Time from the head of a request until its answer is out, by operation and status.',
+    SECONDS,
+  );
+  private readonly byOperation = new Map<string, Series[]>();
+  private readonly queries = new Tally(
+    'petstore_database_duration_seconds',
+    'Time that a question to the database took, waiting included.',
+    SECONDS,
+  );
+  private readonly commits = new Tally(
+    'petstore_commit_animals',
+    'How many new animals shared a commit.',
+    [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  );
+  private readonly deprecatedCalls = new Counter({
+    name: 'petstore_deprecated_calls_total',
+    help: 'Calls of operations that are to be removed, by the name of the API key.',
+    labelNames: ['operation', 'key'],
+    registers: [this.registry],
+  });
+  private readonly allQueries = this.queries.series();
+  private readonly allCommits = this.commits.series();
+  private server: Server | undefined;
+
+  constructor(private readonly settings: MetricsSettings) {
+    collectDefaultMetrics({ register: this.registry });
+    for (const tally of [this.requests, this.queries, this.commits])
+      this.registry.registerMetric(tally as unknown as Metric);
+  }
+
+  /** Counts a request that has ended. */
+  request({ operation, status, duration, key }: RequestFigures): void {
+    let byStatus = this.byOperation.get(operation);
+    if (!byStatus) this.byOperation.set(operation, (byStatus = []));
+    const labels = () => ({ operation, status: status === 0 ? 'aborted' : String(status) });
+    (byStatus[status] ??= this.requests.series(labels())).add(duration / 1000);
+    if (key !== undefined && DEPRECATED.has(operation)) this.deprecatedCalls.inc({ operation, key });
+  }
+
+  /** Counts a question to the database that has been answered; the time is in milliseconds. */
+  query(duration: number): void {
+    this.allQueries.add(duration / 1000);
+  }
+
+  /** Counts a commit of so many animals. */
+  commit(animals: number): void {
+    this.allCommits.add(animals);
+  }
+
+  /** Where the metrics are, while the service runs. */
+  get port(): number {
+    const address = this.server?.address();
+    return typeof address === 'object' && address ? address.port : this.settings.port;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    this.server = createServer((request, response) => void this.answer(request, response));
+    this.server.listen(this.settings.port, this.settings.host);
+    await once(this.server, 'listening');
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    if (!this.server?.listening) return;
+    this.server.close();
+    this.server.closeAllConnections();
+    await once(this.server, 'close');
+  }
+
+  private async answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (url !== '/metrics') response.writeHead(404).end();
+    else if (method !== 'GET' && method !== 'HEAD') response.writeHead(405, { Allow: 'GET, HEAD' }).end();
+    else response.writeHead(200, { 'Content-Type': this.registry.contentType }).end(await this.registry.metrics());
+  }
+}

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Metrics } from '../../../src/adapters/metrics/metrics.js';
+import { Service } from '../../support/service.js';
+import { lastingKinds, TestStore } from '../../support/stores.js';
+
+describe.each(lastingKinds)('the metrics on $name', (kind) => {
+  let store: TestStore;
+  let service: Service;
+  let address: string;
+
+  beforeAll(async () => {
+    store = await kind.create();
+    service = await Service.start({ DATABASE_URL: store.url, METRICS_PORT: '0' });
+    address = `http://127.0.0.1:${service.app.get<Metrics>('Metrics').port}`;
+  });
+
+  afterAll(async () => {
+    await service.stop();
+    await store.remove();
+  });
+
+  const read = async () => (await fetch(`${address}/metrics`)).text();
+
+  it('count requests by operation and status, and the time they took', async () => {
+    await service.add({ name: 'Bella', categoryId: 1 });
+    await service.send('/v1/pets');
+    await service.send('/v1/pets', { method: 'HEAD' });
+    await service.send('/v1/pets', { key: false });
+    await service.send('/v1/pets/1');
+    await service.send('/v1/pets/2');
+    await service.send('/v1/pets', { method: 'DELETE' });
+    await service.send('/docs', { key: false });
+    await service.raw('NONSENSE\r\n\r\n');
+    const text = await read();
+    for (const [operation, status, count] of [
+      ['createPet', 201, 1],
+      ['listPets', 200, 2],
+      ['listPets', 401, 1],
+      ['getPet', 200, 1],
+      ['getPet', 404, 1],
+      ['other', 405, 1],
+      ['other', 200, 1],
+      ['other', 400, 1],
+    ]) {
+      const labels = `operation="${operation}",status="${status}"`;
+      expect(text).toContain(`petstore_request_duration_seconds_count{${labels}} ${count}\n`);
+      expect(text).toContain(`petstore_request_duration_seconds_bucket{${labels},le="+Inf"} ${count}\n`);
+    }
+    expect(text).toMatch(/petstore_request_duration_seconds_sum\{operation="createPet",status="201"\} 0\.\d+/);
+  });
+
+  it('count the calls of getPet by the name of the key', async () => {
+    expect(await read()).toContain('petstore_deprecated_calls_total{operation="getPet",key="test"} 2\n');
+  });
+
+  it('tell the time of the database and how many animals share a commit', async () => {
+    const before = Number(/petstore_commit_animals_sum (\d+)/.exec(await read())?.[1]);
+    await Promise.all(Array.from({ length: 20 }, (_, i) => service.add({ name: 'Bella', categoryId: i })));
+    const text = await read();
+    expect(text).toContain(`petstore_commit_animals_sum ${before + 20}\n`);
+    expect(text).toMatch(/petstore_commit_animals_bucket\{le="256"\} [1-9]/);
+    expect(text).toMatch(/petstore_database_duration_seconds_count [1-9]/);
+  });
+
+  it('tell of the process and of the delay of its event loop', async () => {
+    const text = await read();
+    expect(text).toContain('process_resident_memory_bytes ');
+    expect(text).toContain('nodejs_eventloop_lag_p99_seconds ');
+  });
+
+  it('hold no key, and no name of an animal', async () => {
+    const text = await read();
+    expect(text).not.toContain('Bella');
+    expect(text).not.toContain(service.key);
+  });
+
+  it('are at /metrics of a port of their own, and nowhere else', async () => {
+    const { status, headers } = await fetch(`${address}/metrics`, { method: 'HEAD' });
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    expect((await fetch(`${address}/`)).status).toBe(404);
+    const post = await fetch(`${address}/metrics`, { method: 'POST' });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect((await service.send('/metrics')).status).toBe(404);
+  });
+});
+
+describe('the port of the metrics', () => {
+  it('is closed when the service stops', async () => {
+    const service = await Service.start({ METRICS_PORT: '0' });
+    const address = `http://127.0.0.1:${service.app.get<Metrics>('Metrics').port}/metrics`;
+    expect((await fetch(address)).status).toBe(200);
+    await service.stop();
+    await expect(fetch(address)).rejects.toThrow('fetch failed');
+  });
+
+  it('is refused with a reason where it is taken', async () => {
+    const service = await Service.start({ METRICS_PORT: '0' });
+    const { port } = service.app.get<Metrics>('Metrics');
+    await expect(Service.start({ METRICS_PORT: String(port) })).rejects.toThrow(`127.0.0.1:${port}`);
+    await service.stop();
+  });
+});
