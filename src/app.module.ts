@@ -6,6 +6,7 @@ import { DocsController } from './adapters/http/docs/docs.controller.js';
 import { ApiErrorFilter } from './adapters/http/errors/api-error.filter.js';
 import { HealthController } from './adapters/http/health/health.controller.js';
 import { HttpSettings } from './adapters/http/http-settings.js';
+import { RequestLimits } from './adapters/http/limits/request-limits.js';
 import { GetPetController } from './adapters/http/pets/get-pet.controller.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
 import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
@@ -83,6 +84,7 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
           useFactory: (keys: ApiKeyRepository, secrets: Secrets) => new ApiKeyService(keys, secrets, apiKeys),
           inject: [ApiKeyRepository, Secrets],
         },
+        RequestLimits,
         ApiDocument,
         { provide: APP_FILTER, useClass: ApiErrorFilter },
       ],

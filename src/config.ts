@@ -46,6 +46,9 @@ export function readConfig(env: Environment = process.env): Config {
   };
   const milliseconds = (name: string, fallback: number) => integer(name, fallback, 1, 3_600_000, ' (milliseconds)');
 
+  const limit = (name: string) =>
+    text(name) === undefined ? undefined : integer(name, 0, 1, 1_000_000, ' (in a minute)');
+
   const baseUrl = (name: string): string => {
     const value = text(name) ?? '/v1';
     // It goes out with every link, and so has no place for a password; nor has the message.
@@ -85,6 +88,8 @@ export function readConfig(env: Environment = process.env): Config {
       requestTimeout: milliseconds('REQUEST_TIMEOUT', 15_000),
       keepAliveTimeout: milliseconds('KEEP_ALIVE_TIMEOUT', 75_000),
       idleTimeout: milliseconds('IDLE_TIMEOUT', 30_000),
+      rateLimit: limit('RATE_LIMIT'),
+      authFailureLimit: limit('AUTH_FAILURE_LIMIT'),
     },
     log: { level, json: production },
     metrics:

@@ -57,6 +57,19 @@ function base(name: string, read: (config: Config) => unknown): Setting {
   return { name, read, unset: '/v1', good: GOOD_BASES.map((value) => [value, value] as const), bad: BAD_BASES };
 }
 
+function perMinute(name: string, read: (config: Config) => unknown): Setting {
+  return {
+    name,
+    read,
+    unset: undefined,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', ...BAD_INTEGERS],
+  };
+}
+
 const SETTINGS: readonly Setting[] = [
   {
     name: 'PORT',
@@ -132,6 +145,25 @@ const SETTINGS: readonly Setting[] = [
       'hunter2-and-ümläuts',
       ',',
     ],
+  },
+  perMinute('RATE_LIMIT', ({ http }) => http.rateLimit),
+  perMinute('AUTH_FAILURE_LIMIT', ({ http }) => http.authFailureLimit),
+  {
+    name: 'LOG_LEVEL',
+    read: ({ log }) => log,
+    unset: { level: 'warn', json: false },
+    good: (['silent', 'error', 'warn', 'info', 'debug'] as const).map((level) => [level, { level, json: false }]),
+    bad: ['trace', 'Info', 'warn ', '30', 'constructor'],
+  },
+  {
+    name: 'METRICS_PORT',
+    read: ({ metrics }) => metrics,
+    unset: undefined,
+    good: [
+      ['0', { port: 0, host: '127.0.0.1' }],
+      ['9464', { port: 9464, host: '127.0.0.1' }],
+    ],
+    bad: ['65536', ...BAD_INTEGERS],
   },
   base('PUBLIC_BASE_URL', ({ http }) => http.baseUrl),
   base('PRODUCTION_BASE_URL', ({ http }) => http.productionBaseUrl),

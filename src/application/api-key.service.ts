@@ -1,6 +1,6 @@
 import { ApiKey, isIssuedKey, KEY_RANDOM_LENGTH, keyPrefix, keyText } from '../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
-import { KeyRefused, UsageError } from './errors.js';
+import { KeyRefusal, KeyRefused, UsageError } from './errors.js';
 import { Secrets } from './secrets.port.js';
 
 /** How long a key is taken for valid without asking again, in milliseconds, where the store cannot tell that it changed. */
@@ -102,6 +102,11 @@ export class ApiKeyService {
     return this.check(text);
   }
 
+  /** Whether the text is that of a key that was found valid when it was last looked at. */
+  hasAccepted(text: string): boolean {
+    return this.remembered.has(text);
+  }
+
   /** Notes that the key was used now. */
   noteUse(key: ApiKey): void {
     this.unrecordedUse(key).lastUsedAt = this.now();
@@ -145,19 +150,23 @@ export class ApiKeyService {
   }
 
   private async check(text: string): Promise<ApiKey> {
-    this.remembered.delete(text);
     // Read before the key is: a change in between makes the answer one too old, never one too new.
     const revision = this.keys.revision();
     const digest = this.secrets.digest(text);
     const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);
-    if (!key) throw new KeyRefused('invalid');
-    if (key.revokedAt) throw new KeyRefused('revoked');
+    if (!key) throw this.refusal(text, 'invalid');
+    if (key.revokedAt) throw this.refusal(text, 'revoked');
     const expiry = key.expiresAt?.getTime() ?? Infinity;
-    if (expiry <= this.now()) throw new KeyRefused('expired');
-    if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
+    if (expiry <= this.now()) throw this.refusal(text, 'expired');
+    if (this.remembered.size >= MAX_REMEMBERED && !this.remembered.has(text)) this.remembered.clear();
     const trusted = revision === undefined ? this.now() + TRUSTED_FOR : Infinity;
     this.remembered.set(text, { key, revision, until: Math.min(expiry, trusted) });
     return key;
+  }
+
+  private refusal(text: string, reason: KeyRefusal): KeyRefused {
+    this.remembered.delete(text);
+    return new KeyRefused(reason);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Answer } from './service.js';
 
 /** Headers that any HTTP answer may have, so that the document need not speak of them. */
 const GENERAL =
-  /^(?:date|connection|keep-alive|content-length|content-type|transfer-encoding|cache-control|vary|x-content-type-options|access-control-.+)$/;
+  /^(?:date|connection|keep-alive|content-length|content-type|transfer-encoding|cache-control|vary|ratelimit|ratelimit-policy|x-content-type-options|access-control-.+)$/;
 
 type Schema = Record<string, unknown>;
 

@@ -23,4 +23,10 @@ export abstract class HttpSettings {
 
   /** How long a connection may stand still while an answer is under way. */
   abstract readonly idleTimeout: number;
+
+  /** How many requests a key may make in a minute; undefined for any number. */
+  abstract readonly rateLimit: number | undefined;
+
+  /** How often an address may fail to authenticate in a minute; undefined for any number. */
+  abstract readonly authFailureLimit: number | undefined;
 }

@@ -51,6 +51,15 @@ export function unauthorized(headers: Headers = {}): MethodDecorator {
   );
 }
 
+/** The error where a limit is set, and reached. */
+export function tooMany(headers: Headers = {}): MethodDecorator {
+  return failure(
+    'The API key has made too many requests in this minute, or the address of the client has failed too often to authenticate. Nothing was done.',
+    { rate_limited: 'This API key may make 600 requests in a minute; try again in 42 seconds.' },
+    { ...headers, 'Retry-After': 'RetryAfter', RateLimit: 'RateLimit', 'RateLimit-Policy': 'RateLimitPolicy' },
+  );
+}
+
 /** The error for a client that takes no JSON. */
 export function notAcceptable(headers: Headers = {}): MethodDecorator {
   return failure(

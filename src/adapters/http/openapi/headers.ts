@@ -41,6 +41,19 @@ export const headers = {
     schema: { type: 'integer', minimum: 1 },
     example: 1,
   },
+  RateLimit: {
+    description:
+      'How many more may come in this minute, and in how many seconds it ends (draft-ietf-httpapi-ratelimit-headers-10). Where requests are limited, every answer to a key has it.',
+    required: true,
+    schema: { type: 'string', pattern: '^"(key|address)";r=[0-9]+;t=[0-9]+$' },
+    example: '"key";r=0;t=42',
+  },
+  RateLimitPolicy: {
+    description: 'What the limit is: so many in so many seconds, of a key or of an address.',
+    required: true,
+    schema: { type: 'string', pattern: '^"(key|address)";q=[0-9]+;w=60$' },
+    example: '"key";q=600;w=60',
+  },
   AcceptedType: {
     description: 'The type that a body must have; sent where another was given.',
     schema: { type: 'string', enum: ['application/json'] },

@@ -11,7 +11,17 @@ import {
 import { GetPetController } from '../pets/get-pet.controller.js';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../pets/parameters.js';
 import { PetsController } from '../pets/pets.controller.js';
-import { failed, failure, Headers, notAcceptable, schemaRef, success, unauthorized, unavailable } from './answers.js';
+import {
+  failed,
+  failure,
+  Headers,
+  notAcceptable,
+  schemaRef,
+  success,
+  tooMany,
+  unauthorized,
+  unavailable,
+} from './answers.js';
 
 // The words of the document stand apart from the controllers, so that @nestjs/swagger, a quarter of the start-up time and a fifth
 // of the idle memory, is loaded by whoever reads the document first, and by nobody else.
@@ -65,6 +75,7 @@ Whoever follows these links meets every animal that was there at the beginning e
       'cursor must be one that this list gave in a Link header, sent with the same status; leave it out to begin with the first page.',
   }),
   unauthorized(),
+  tooMany(),
   notAcceptable(),
   unavailable('The same request may succeed later.'),
   failed(),
@@ -116,6 +127,7 @@ describe(
     },
   ),
   unauthorized(),
+  tooMany(),
   notAcceptable(),
   failure('The body is larger than 64 KiB. Nothing was added.', {
     body_too_large: 'The body must have at most 65536 bytes.',
@@ -161,6 +173,7 @@ describe(
     DEPRECATED,
   ),
   unauthorized(DEPRECATED),
+  tooMany(DEPRECATED),
   failure(
     'No animal has this identifier, or it is no int64.',
     { pet_not_found: 'No pet has this id; GET /v1/pets lists those there are.' },

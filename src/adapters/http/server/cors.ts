@@ -9,6 +9,8 @@ const EXPOSED = [
   'Sunset',
   'X-Request-Id',
   'Retry-After',
+  'RateLimit',
+  'RateLimit-Policy',
   'Idempotent-Replayed',
   'WWW-Authenticate',
   'Allow',
