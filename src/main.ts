@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
+import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { program } from './adapters/cli/program.js';
@@ -7,6 +8,7 @@ import { ApiDocument } from './adapters/http/docs/api-document.js';
 import { Log } from './adapters/log/log.js';
 import { ApiKeyService } from './application/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
+import { PetService } from './application/pet.service.js';
 import { AppModule } from './app.module.js';
 import { createApp } from './app.js';
 import { ConfigError, readConfig } from './config.js';
@@ -17,19 +19,28 @@ function print(line: string): void {
 }
 
 /** Lends the keys of the configured store to a command. */
-async function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
+function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
+  const advice =
+    'The keys of DATABASE_URL=memory: are gone with the process that serves them; give it keys in API_KEYS.';
+  return withContext(advice, (context) => use(context.get(ApiKeyService)));
+}
+
+/** Lends the animals of the configured store to a command. */
+function withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T> {
+  const advice = 'The animals of DATABASE_URL=memory: would be gone with this command; set it to a database.';
+  return withContext(advice, (context) => use(context.get(PetService)));
+}
+
+/** Lends the service, without HTTP, to a command; `advice` is for whoever keeps it in memory. */
+async function withContext<T>(advice: string, use: (context: INestApplicationContext) => Promise<T>): Promise<T> {
   const config = readConfig();
-  if (config.database.engine === 'memory') {
-    throw new UsageError(
-      'The keys of DATABASE_URL=memory: are gone with the process that serves them; give it keys in API_KEYS.',
-    );
-  }
+  if (config.database.engine === 'memory') throw new UsageError(advice);
   const context = await NestFactory.createApplicationContext(AppModule.of(config), {
     logger: ['error'],
     abortOnError: false,
   });
   try {
-    return await use(context.get(ApiKeyService));
+    return await use(context);
   } finally {
     await context.close();
   }
@@ -62,12 +73,14 @@ try {
     {
       serve: () => serve(readConfig(), print),
       withKeys,
+      withPets,
       migrations: () => withSchema((dataSource, steps) => steps.schemaSteps(dataSource)),
       migrate: () => withSchema((dataSource, steps) => steps.applySteps(dataSource)),
       revert: () => withSchema((dataSource, steps) => steps.revertStep(dataSource)),
       openApi,
     },
     print,
+    process.stderr,
   ).parseAsync();
 } catch (error) {
   // What a person did, or can mend, is told in a line; a fault of the program with its stack.

@@ -1,4 +1,5 @@
 import { ApiKeyService } from '../../application/api-key.service.js';
+import { PetService } from '../../application/pet.service.js';
 
 /** A step that changes the schema of the database. */
 export interface Migration {
@@ -12,6 +13,8 @@ export interface Actions {
   serve(): Promise<void>;
   /** Opens the store, lends its keys, and closes it. */
   withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T>;
+  /** Opens the store, lends its animals, and closes it. */
+  withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T>;
   /** The migrations, oldest first. */
   migrations(): Promise<Migration[]>;
   /** Applies all migrations that are not, and resolves to their names. */

@@ -20,6 +20,7 @@ describe('the petstore command', () => {
     actions = {
       serve: () => Promise.resolve(void served++),
       withKeys: (use) => use(keys),
+      withPets: () => Promise.reject(new Error('No command here asks for animals.')),
       migrations: () =>
         Promise.resolve([
           { name: 'First1', applied: true },
@@ -35,7 +36,7 @@ describe('the petstore command', () => {
   async function run(...args: string[]): Promise<string> {
     const printed: string[] = [];
     const said: string[] = [];
-    const petstore = program(actions, (line) => printed.push(line));
+    const petstore = program(actions, (line) => printed.push(line), { isTTY: false, write: () => undefined });
     const prepare = (command: Command): void => {
       command.exitOverride();
       command.configureOutput({ writeOut: (text) => printed.push(text), writeErr: (text) => said.push(text) });

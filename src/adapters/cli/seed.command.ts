@@ -1,0 +1,45 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { PetService } from '../../application/pet.service.js';
+import { Actions } from './actions.js';
+import { animals } from './animals.js';
+import { ProgressBar, Terminal } from './progress-bar.js';
+
+/** How many animals are added at a time: they share commits. */
+const BATCH = 256;
+
+const MAX_COUNT = 10_000_000;
+
+/** Adds `seed`, which adds plausible animals, so that there is something to look at. The progress is drawn on `terminal`. */
+export function addSeedCommand(
+  petstore: Command,
+  actions: Actions,
+  print: (line: string) => void,
+  terminal: Terminal,
+): void {
+  petstore
+    .command('seed')
+    .description('add plausible animals, so that there is something to look at')
+    .requiredOption('--count <n>', 'how many', integer(1, MAX_COUNT))
+    .option('--seed <n>', 'which ones: the same number gives the same animals', integer(0, 2 ** 31 - 1), 1)
+    .action(async ({ count, seed }: { count: number; seed: number }) => {
+      await actions.withPets((pets) => add(pets, count, seed, new ProgressBar(terminal, count)));
+      print(`Added ${count} ${count === 1 ? 'animal' : 'animals'}.`);
+    });
+}
+
+async function add(pets: PetService, count: number, seed: number, bar: ProgressBar): Promise<void> {
+  const source = animals(seed);
+  for (let done = 0; done < count;) {
+    const batch = Array.from({ length: Math.min(BATCH, count - done) }, () => source.next().value);
+    await Promise.all(batch.map((animal) => pets.create(animal)));
+    done += batch.length;
+    bar.show(done);
+  }
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    if (/^[0-9]{1,10}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
+    throw new InvalidArgumentError(`It must be an integer from ${min} to ${max}.`);
+  };
+}
