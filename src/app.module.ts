@@ -1,4 +1,12 @@
-import { DynamicModule, Inject, Logger, Module, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import {
+  DynamicModule,
+  Inject,
+  Logger,
+  Module,
+  OnApplicationShutdown,
+  OnModuleDestroy,
+  OnModuleInit,
+} from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { NodeSecrets } from './adapters/crypto/node-secrets.js';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
@@ -15,6 +23,7 @@ import { DatabaseUrl } from './adapters/persistence/database-url.js';
 import { ApiKeyRepository } from './application/api-key-repository.port.js';
 import { ApiKeyService } from './application/api-key.service.js';
 import { Cursors } from './application/cursors.js';
+import { HealthService } from './application/health.service.js';
 import { Installation } from './application/installation.port.js';
 import { PetRepository } from './application/pet-repository.port.js';
 import { PetService } from './application/pet.service.js';
@@ -43,12 +52,13 @@ const logger = new Logger('petstore');
 
 /** The composition root: the only place where the core meets its adapters. */
 @Module({})
-export class AppModule implements OnModuleInit, OnApplicationShutdown {
+export class AppModule implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   private readonly chores: NodeJS.Timeout[] = [];
 
   constructor(
     private readonly pets: PetService,
     private readonly keys: ApiKeyService,
+    private readonly health: HealthService,
     @Inject(STORE) private readonly store: Store,
   ) {}
 
@@ -67,7 +77,7 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
         { provide: PetRepository, useFactory: ({ pets }: Store) => pets, inject: [STORE] },
         { provide: ApiKeyRepository, useFactory: ({ keys }: Store) => keys, inject: [STORE] },
         { provide: Installation, useFactory: ({ installation }: Store) => installation, inject: [STORE] },
-        { provide: Readiness, useFactory: ({ readiness }: Store) => readiness, inject: [STORE] },
+        { provide: HealthService, useFactory: ({ readiness }: Store) => new HealthService(readiness), inject: [STORE] },
         {
           provide: Cursors,
           useFactory: (installation: Installation, secrets: Secrets) => new Cursors(installation, secrets),
@@ -96,6 +106,10 @@ export class AppModule implements OnModuleInit, OnApplicationShutdown {
     const forget = () => attempt('Forgetting old idempotency keys', () => this.pets.forgetKeys());
     this.chores.push(setInterval(() => void record(), RECORD_INTERVAL).unref());
     this.chores.push(setInterval(() => void forget(), FORGET_INTERVAL).unref());
+  }
+
+  onModuleDestroy(): void {
+    this.health.beginStop();
   }
 
   async onApplicationShutdown(): Promise<void> {

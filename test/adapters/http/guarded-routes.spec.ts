@@ -3,6 +3,7 @@ import { Controller, Get, INestApplication, Module, Post, RequestMethod, UseGuar
 import { GUARDS_METADATA, METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { MetadataScanner, ModulesContainer, NestFactory } from '@nestjs/core';
 import type { Express } from 'express';
+import { RequestLimits } from '../../../src/adapters/http/limits/request-limits.js';
 import { BearerAuthGuard } from '../../../src/adapters/http/keys/bearer-auth.guard.js';
 import { ApiKeyService } from '../../../src/application/api-key.service.js';
 import { Service } from '../../support/service.js';
@@ -127,7 +128,8 @@ describe('the walk through the routes', () => {
       }
     }
 
-    @Module({ controllers: [OpenController, ClosedController], providers: [{ provide: ApiKeyService, useValue: {} }] })
+    const providers = [ApiKeyService, RequestLimits].map((provide) => ({ provide, useValue: {} }));
+    @Module({ controllers: [OpenController, ClosedController], providers })
     class PlantedModule {}
 
     const app = await NestFactory.create(PlantedModule, { logger: false, abortOnError: false });
