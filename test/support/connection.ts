@@ -17,6 +17,8 @@ export class Connection {
   /** Resolves once the service has closed the connection or reset it. */
   readonly closed: Promise<void>;
   private isClosed = false;
+  /** Whether the connection broke, rather than being closed in order. */
+  broke = false;
 
   private constructor(readonly socket: Socket) {
     this.closed = new Promise((resolve) =>
@@ -30,7 +32,7 @@ export class Connection {
       this.received = Buffer.concat([this.received, chunk]);
       this.wake();
     });
-    socket.on('error', () => undefined);
+    socket.on('error', () => (this.broke = true));
   }
 
   /** Opens a connection to the service. */

@@ -15,7 +15,7 @@ const MAX_TARGET = 12_288;
 const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
 
 /** How long a connection that is to be closed goes on being read, in milliseconds. */
-const LINGER = 1_000;
+const LINGER = 2_000;
 
 /** What is wrong with the frame of a request that Node let through; where nothing is, its `url` is in origin-form from here on. */
 export function protocolFault(request: Request): ApiError | undefined {
