@@ -95,11 +95,14 @@ export const unreadable: ResponseObject = {
     'application/json': {
       schema: schemaRef('Error'),
       examples: examples([
-        ['bad_request', 'An HTTP/1.1 request must have one Host header (RFC 9112, section 3.2); this one has none.'],
+        [
+          'bad_request',
+          'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2); this one has none.',
+        ],
         ['request_timeout', 'The request did not arrive in time.'],
         ['uri_too_long', 'The request target must have at most 12288 bytes.'],
         ['expectation_failed', 'The only expectation that can be met is "Expect: 100-continue".'],
-        ['headers_too_large', 'The header section of the request must have at most 16,384 bytes.'],
+        ['headers_too_large', 'The target and the headers of a request must have at most 16,384 bytes.'],
       ]),
     },
   },

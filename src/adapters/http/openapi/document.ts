@@ -14,6 +14,8 @@ The operator of the service issues keys.
 - **Exactness.** Identifiers are 64-bit integers, written as JSON numbers and exact. A client that reads JSON numbers as doubles, \
 as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
 - **Strictness.** A query parameter or a field of a body that is not described here is refused, never ignored.
+- **Request ids.** Every answer has an \`X-Request-Id\`; quote it when you ask for help. A request may bring its own: 1 to 64 of \
+\`A-Z a-z 0-9 . _ -\`.
 `;
 
 type PathItemObject = OpenAPIObject['paths'][string];
@@ -36,7 +38,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .addSecurity('apiKey', {
       type: 'http',
       scheme: 'bearer',
-      description: 'An API key, as the operator of the service issues them.',
+      description: 'An API key that the operator of the service issued.',
     })
     .addSecurityRequirements('apiKey')
     .addTag('pets', 'The animals of the catalogue.')

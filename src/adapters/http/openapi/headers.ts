@@ -7,7 +7,7 @@ type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
 export const headers = {
   RequestId: {
     description:
-      'Identifies the request in the log of the service: quote it when you ask for help. It is the `X-Request-Id` of the request where that is 1 to 64 of `A-Za-z0-9._-`, else a new one.',
+      'Finds the request in the log of the service: its own `X-Request-Id`, if it had a good one, else a new one.',
     required: true,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
     example: '0e8c1c6f-5a51-4d55-a6c6-3f1b4f4e9f0a',

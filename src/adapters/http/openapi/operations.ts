@@ -98,7 +98,6 @@ describe(
     description:
       'A name for this request, of its own: with it the animal is added once, however often the request is sent within 24 hours, and every answer is the same. A UUID does well. It is known to the API key that it came with only.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
-    example: '0d9f3c5e-6a0b-4a4f-9d57-3c6f2b6f0c11',
   }),
   ApiBody({
     required: true,
@@ -155,7 +154,7 @@ describe(
   ApiTags('pets'),
   ApiOperation({
     operationId: 'getPet',
-    summary: 'Get an animal',
+    summary: 'Get an animal (to be removed on 5 December 2030)',
     deprecated: true,
     description:
       '**Deprecated, and to be removed on 5 December 2030.** Use `GET /pets` with the `status` filter instead.\n\nReturns one animal by its identifier.',
