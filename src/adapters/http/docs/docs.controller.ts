@@ -5,7 +5,7 @@ import { routeNotFound } from '../errors/api-error.filter.js';
 import { Request, Response } from '../server/exchange.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
 import { ApiDocument } from './api-document.js';
-import { PAGE, PAGE_POLICY, START } from './page.js';
+import { PAGE, PAGE_POLICY, START, STYLE } from './page.js';
 
 /** What the page needs of the swagger-ui-dist package. */
 const ASSETS = new Set(['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png', 'favicon-16x16.png']);
@@ -29,6 +29,11 @@ export class DocsController {
   @Get('docs/start.js')
   start(@Res() response: Response): void {
     send(response, 'text/javascript; charset=utf-8', START);
+  }
+
+  @Get('docs/page.css')
+  style(@Res() response: Response): void {
+    send(response, 'text/css; charset=utf-8', STYLE);
   }
 
   @Get('docs/:asset')
