@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { Service } from '../support/service.js';
+
+const run = promisify(execFile);
+
+/** A client as a person writes one who has openapi.yaml and nothing else. */
+const CLIENT = `import createClient from 'openapi-fetch';
+import type { paths } from './petstore.js';
+
+const petstore = createClient<paths>({
+  baseUrl: process.env.BASE_URL,
+  headers: { Authorization: \`Bearer \${process.env.API_KEY}\` },
+});
+
+const { data: bella, error } = await petstore.POST('/pets', { body: { name: 'Bella', categoryId: 42 } });
+if (error) throw new Error(\`\${error.code}: \${error.message}\`);
+const { data: pets = [] } = await petstore.GET('/pets', { params: { query: { status: 'available', limit: 10 } } });
+console.log(bella.id, pets.map((pet) => pet.name));
+`;
+
+/** The rest that the types allow: getPet, an optional header, a field that may be left out, the codes of errors. */
+const MORE = `${CLIENT}
+const { data: again } = await petstore.GET('/pets/{petId}', { params: { path: { petId: bella.id } } });
+const { data: sold } = await petstore.POST('/pets', {
+  params: { header: { 'Idempotency-Key': 'b7e1' } },
+  body: { name: 'Max', categoryId: 7, status: 'sold' },
+});
+const { error: missing, response } = await petstore.GET('/pets/{petId}', { params: { path: { petId: 77 } } });
+const code: 'pet_not_found' | undefined = missing?.code === 'pet_not_found' ? missing.code : undefined;
+console.log(JSON.stringify([again, sold, code, response.headers.get('sunset')]));
+`;
+
+describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch', () => {
+  /** Mistakes that the types find: a part of the client, what stands in its place, and what the compiler says. */
+  const mistakes: [part: string, other: string, fault: RegExp][] = [
+    ["status: 'available'", "status: 'lost'", /Type '"lost"' is not assignable/],
+    ['categoryId: 42', "categoryId: '42'", /Type 'string' is not assignable to type 'number'/],
+    [', categoryId: 42', '', /Property 'categoryId' is missing/],
+    ["'/pets'", "'/pet'", /not assignable/],
+    ['pet.name', 'pet.colour', /Property 'colour' does not exist/],
+  ];
+  let folder: string;
+  let service: Service;
+  let program: ts.Program;
+
+  function faults(name: string): string {
+    const found = ts.getPreEmitDiagnostics(program, program.getSourceFile(join(folder, name)));
+    return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' ')).join('\n');
+  }
+
+  beforeAll(async () => {
+    service = await Service.start();
+    // Inside of the project, where a module finds the packages.
+    mkdirSync('test-output', { recursive: true });
+    folder = mkdtempSync(join('test-output', 'client-'));
+    const types = join(folder, 'petstore.ts');
+    await run(process.execPath, ['node_modules/openapi-typescript/bin/cli.js', 'openapi.yaml', '-o', types]);
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(folder, 'client.ts'), MORE);
+    for (const [index, [part, other]] of mistakes.entries()) {
+      writeFileSync(join(folder, `mistake-${index}.ts`), CLIENT.replace(part, other));
+    }
+    const names = ['petstore.ts', 'client.ts', ...mistakes.map((_mistake, index) => `mistake-${index}.ts`)];
+    program = ts.createProgram(
+      names.map((name) => join(folder, name)),
+      {
+        target: ts.ScriptTarget.ES2022,
+        module: ts.ModuleKind.NodeNext,
+        strict: true,
+        noUncheckedIndexedAccess: true,
+        skipLibCheck: true,
+        types: ['node'],
+      },
+    );
+  }, 60_000);
+
+  afterAll(async () => {
+    await service.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('compiles, and does the three operations', async () => {
+    expect(faults('petstore.ts')).toBe('');
+    expect(faults('client.ts')).toBe('');
+    program.emit(program.getSourceFile(join(folder, 'client.ts')));
+    const { stdout } = await run(process.execPath, [join(folder, 'client.js')], {
+      env: { BASE_URL: `http://127.0.0.1:${service.port}/v1`, API_KEY: service.key },
+    });
+    expect(stdout).toBe(
+      "1 [ 'Bella' ]\n" +
+        '[{"id":1,"name":"Bella","categoryId":42,"status":"available"},' +
+        '{"id":2,"name":"Max","categoryId":7,"status":"sold"},' +
+        '"pet_not_found","Thu, 05 Dec 2030 00:00:00 GMT"]\n',
+    );
+  });
+
+  it.each(mistakes.map(([part, other, fault], index) => ({ part, other, fault, index })))(
+    'does not compile with "$other" in place of "$part"',
+    ({ fault, index }) => {
+      expect(faults(`mistake-${index}.ts`)).toMatch(fault);
+    },
+  );
+});
