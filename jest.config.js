@@ -1,6 +1,8 @@
 /** Tests are ES modules; ts-jest strips the types, which `npm run check` checks. */
 export default {
   testEnvironment: 'node',
+  globalSetup: '<rootDir>/test/support/servers.ts',
+  globalTeardown: '<rootDir>/test/support/servers.teardown.ts',
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

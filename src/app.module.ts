@@ -19,7 +19,7 @@ import { GetPetController } from './adapters/http/pets/get-pet.controller.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
 import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
 import type { Metrics } from './adapters/metrics/metrics.js';
-import { DatabaseUrl } from './adapters/persistence/database-url.js';
+import { DatabaseLimits, DatabaseUrl } from './adapters/persistence/database-url.js';
 import { ApiKeyRepository } from './application/api-key-repository.port.js';
 import { ApiKeyService } from './application/api-key.service.js';
 import { Cursors } from './application/cursors.js';
@@ -63,7 +63,7 @@ export class AppModule implements OnModuleInit, OnModuleDestroy, OnApplicationSh
   ) {}
 
   /** The service as the configuration says, measured by `metrics`. */
-  static of({ database, apiKeys, http }: Config, metrics?: Metrics): DynamicModule {
+  static of({ database, databaseLimits, apiKeys, http }: Config, metrics?: Metrics): DynamicModule {
     return {
       module: AppModule,
       // The order of the controllers is the order of the routes: what is left over comes last.
@@ -71,7 +71,11 @@ export class AppModule implements OnModuleInit, OnModuleDestroy, OnApplicationSh
       providers: [
         { provide: HttpSettings, useValue: http },
         { provide: Secrets, useClass: NodeSecrets },
-        { provide: STORE, useFactory: (secrets: Secrets) => openStore(database, secrets, metrics), inject: [Secrets] },
+        {
+          provide: STORE,
+          useFactory: (secrets: Secrets) => openStore(database, databaseLimits, secrets, metrics),
+          inject: [Secrets],
+        },
         // Here for the hooks by which it starts and ends with the service.
         { provide: 'Metrics', useValue: metrics },
         { provide: PetRepository, useFactory: ({ pets }: Store) => pets, inject: [STORE] },
@@ -129,7 +133,12 @@ async function attempt(what: string, chore: () => Promise<void>): Promise<void> 
 }
 
 /** Opens the store; the modules of a kind that is not used are not even loaded. */
-export async function openStore(url: DatabaseUrl, secrets: Secrets, metrics?: Metrics): Promise<Store> {
+export async function openStore(
+  url: DatabaseUrl,
+  limits: DatabaseLimits,
+  secrets: Secrets,
+  metrics?: Metrics,
+): Promise<Store> {
   if (url.engine === 'memory') {
     const { MemoryApiKeyRepository } = await import('./adapters/persistence/memory/memory-api-key.repository.js');
     const { MemoryInstallation } = await import('./adapters/persistence/memory/memory-installation.js');
@@ -146,7 +155,7 @@ export async function openStore(url: DatabaseUrl, secrets: Secrets, metrics?: Me
   const { TypeOrmApiKeyRepository } = await import('./adapters/persistence/typeorm/typeorm-api-key.repository.js');
   const { TypeOrmInstallation } = await import('./adapters/persistence/typeorm/typeorm-installation.js');
   const { TypeOrmPetRepository } = await import('./adapters/persistence/typeorm/typeorm-pet.repository.js');
-  const database = await openDatabase(url, (message) => logger.warn(message), metrics);
+  const database = await openDatabase(url, limits, (message) => logger.warn(message), metrics);
   return {
     pets: new TypeOrmPetRepository(database),
     keys: new TypeOrmApiKeyRepository(database),

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { HttpSettings } from './adapters/http/http-settings.js';
 import { LOG_LEVELS, LogSettings } from './adapters/log/log-settings.js';
 import { MetricsSettings } from './adapters/metrics/metrics-settings.js';
-import { DATABASE_URL_FORMS, DatabaseUrl, databaseUrl } from './adapters/persistence/database-url.js';
+import { DatabaseLimits, DatabaseUrl, databaseUrl } from './adapters/persistence/database-url.js';
+import { UsageError } from './application/errors.js';
 
 /** Everything that the service can be told from outside, checked. */
 export interface Config {
@@ -14,6 +15,7 @@ export interface Config {
   readonly database: DatabaseUrl;
   /** Within what time a stop must be done, in milliseconds. */
   readonly stopTimeout: number;
+  readonly databaseLimits: DatabaseLimits;
   /** Texts of API keys that are valid besides the stored ones. */
   readonly apiKeys: readonly string[];
   readonly http: HttpSettings;
@@ -65,16 +67,16 @@ export function readConfig(env: Environment = process.env): Config {
   const level = LOG_LEVELS.find((each) => each === (text('LOG_LEVEL') ?? (production ? 'info' : 'warn')));
   if (!level) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not "${text('LOG_LEVEL')}".`);
 
-  const database = databaseUrl(text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite');
-  // A URL may have a password in it, and is not repeated.
-  if (!database) throw new ConfigError(`DATABASE_URL must be ${DATABASE_URL_FORMS}.`);
-
   return {
     port: integer('PORT', 3000, 0, 65_535),
     host: text('HOST') ?? '127.0.0.1',
     production,
-    database,
     stopTimeout: milliseconds('STOP_TIMEOUT', 10_000),
+    database: database('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite'),
+    databaseLimits: {
+      poolTimeout: milliseconds('POOL_TIMEOUT', 3_000),
+      statementTimeout: milliseconds('STATEMENT_TIMEOUT', 5_000),
+    },
     apiKeys: [
       ...keys('API_KEYS', text('API_KEYS')),
       ...keys('API_KEYS_FILE', fileText('API_KEYS_FILE', text('API_KEYS_FILE'))),
@@ -97,6 +99,15 @@ export function readConfig(env: Environment = process.env): Config {
         ? undefined
         : { port: integer('METRICS_PORT', 0, 0, 65_535), host: text('METRICS_HOST') ?? '127.0.0.1' },
   };
+}
+
+function database(name: string, url: string): DatabaseUrl {
+  try {
+    return databaseUrl(url);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new ConfigError(`${name} ${error.message}`);
+  }
 }
 
 function fileText(name: string, path: string | undefined): string | undefined {

@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { DataSource } from 'typeorm';
 import { program } from './adapters/cli/program.js';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
 import { Log } from './adapters/log/log.js';
+import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import { ApiKeyService } from './application/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
 import { PetService } from './application/pet.service.js';
@@ -48,13 +48,13 @@ async function withContext<T>(advice: string, use: (context: INestApplicationCon
 
 /** Lends the configured database, its schema as it is found, to a command. */
 async function withSchema<T>(
-  use: (dataSource: DataSource, steps: typeof import('./adapters/persistence/typeorm/schema-steps.js')) => Promise<T>,
+  use: (engine: Engine, steps: typeof import('./adapters/persistence/typeorm/schema-steps.js')) => Promise<T>,
 ): Promise<T> {
-  const { database } = readConfig();
+  const { database, databaseLimits } = readConfig();
   if (database.engine === 'memory') throw new UsageError('DATABASE_URL=memory: has no schema.');
-  const { withDataSource } = await import('./adapters/persistence/typeorm/open-database.js');
+  const { withEngine } = await import('./adapters/persistence/typeorm/open-database.js');
   const steps = await import('./adapters/persistence/typeorm/schema-steps.js');
-  return withDataSource(database, (dataSource) => use(dataSource, steps));
+  return withEngine(database, databaseLimits, (engine) => use(engine, steps));
 }
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
@@ -74,9 +74,9 @@ try {
       serve: () => serve(readConfig(), print),
       withKeys,
       withPets,
-      migrations: () => withSchema((dataSource, steps) => steps.schemaSteps(dataSource)),
-      migrate: () => withSchema((dataSource, steps) => steps.applySteps(dataSource)),
-      revert: () => withSchema((dataSource, steps) => steps.revertStep(dataSource)),
+      migrations: () => withSchema((engine, steps) => steps.schemaSteps(engine.dataSource)),
+      migrate: () => withSchema((engine, steps) => steps.applySteps(engine)),
+      revert: () => withSchema((engine, steps) => steps.revertStep(engine)),
       openApi,
     },
     print,

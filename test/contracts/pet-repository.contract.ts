@@ -214,15 +214,16 @@ export function describePetRepository(kind: StoreKind): void {
     });
 
     it('refuses a mark that comes with another fingerprint, and stores the others that come with it', async () => {
-      const [first, refused, other] = await Promise.allSettled([
+      const [other, ...twins] = await Promise.allSettled([
+        pets.add(newPet({ name: 'Third' }), once({ key: 'third' })),
         pets.add(newPet(), once()),
         pets.add(newPet({ name: 'Other' }), once({ fingerprint: 'e'.repeat(64) })),
-        pets.add(newPet({ name: 'Third' }), once({ key: 'third' })),
       ]);
-      expect(first.status).toBe('fulfilled');
-      expect(refused).toMatchObject({ status: 'rejected', reason: expect.any(IdempotencyKeyReused) });
       expect(other.status).toBe('fulfilled');
-      expect((await pets.list({ limit: 10 })).map(({ name }) => name)).toEqual(['Third', 'Bella']);
+      // Which of the two was first is for the store to say.
+      const refused = twins.filter(({ status }) => status === 'rejected');
+      expect(refused).toEqual([{ status: 'rejected', reason: expect.any(IdempotencyKeyReused) }]);
+      expect(await pets.list({ limit: 10 })).toHaveLength(2);
     });
 
     it('tells marks apart by their scope and by every character of their key', async () => {

@@ -1,12 +1,115 @@
+import { readFileSync } from 'node:fs';
+import { UsageError } from '../../application/errors.js';
+
+/** How the connection to a database server is secured. */
+export interface Tls {
+  /** Whether the server's certificate is checked, and whether its name is too. */
+  readonly mode: 'require' | 'verify-ca' | 'verify-full';
+  /** The certificates, in PEM, of the authorities to trust; the system's where absent. */
+  readonly ca?: string;
+}
+
+/** A database on a server. */
+export interface ServerUrl {
+  readonly engine: 'postgres' | 'mysql' | 'mariadb';
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password?: string;
+  readonly database: string;
+  /** The most connections that this instance opens. */
+  readonly pool: number;
+  readonly tls?: Tls;
+}
+
 /** Where the animals are kept, as `DATABASE_URL` says it. */
-export type DatabaseUrl = { readonly engine: 'memory' } | { readonly engine: 'sqlite'; readonly file: string };
+export type DatabaseUrl =
+  { readonly engine: 'memory' } | { readonly engine: 'sqlite'; readonly file: string } | ServerUrl;
 
-/** What `DATABASE_URL` takes, for the message to someone who gave something else. */
-export const DATABASE_URL_FORMS = 'sqlite:FILE or memory:';
+/** A URL of a database that outlives the process. */
+export type LastingUrl = Exclude<DatabaseUrl, { engine: 'memory' }>;
 
-/** Reads a `DATABASE_URL`; undefined where it is none. */
-export function databaseUrl(text: string): DatabaseUrl | undefined {
+/** For how long the service waits for a database server, in milliseconds. */
+export interface DatabaseLimits {
+  /** For a connection: a free one of the pool, or a new one. */
+  readonly poolTimeout: number;
+  /** For the answer to one statement. */
+  readonly statementTimeout: number;
+}
+
+/** How each scheme names its engine, its port, and the parameters for TLS. */
+const SCHEMES: Readonly<Record<string, { engine: ServerUrl['engine']; port: number; mode: string; ca: string }>> = {
+  'postgres:': { engine: 'postgres', port: 5432, mode: 'sslmode', ca: 'sslrootcert' },
+  'postgresql:': { engine: 'postgres', port: 5432, mode: 'sslmode', ca: 'sslrootcert' },
+  'mysql:': { engine: 'mysql', port: 3306, mode: 'ssl', ca: 'sslrootcert' },
+  'mariadb:': { engine: 'mariadb', port: 3306, mode: 'ssl', ca: 'sslrootcert' },
+};
+
+const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
+
+const DEFAULT_POOL = 10;
+
+/** Reads a `DATABASE_URL`; throws `UsageError` where it is none. The message never repeats the URL, which may have a password in it. */
+export function databaseUrl(text: string): DatabaseUrl {
   if (text === 'memory:') return { engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
-  return file === undefined ? undefined : { engine: 'sqlite', file };
+  if (file !== undefined) return { engine: 'sqlite', file };
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const scheme = url && SCHEMES[url.protocol];
+  if (!url || !scheme || !url.hostname || !url.username || !/^\/[^/]+$/.test(url.pathname)) {
+    throw new UsageError(
+      'must be sqlite:FILE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://… or mariadb://… likewise, or memory:.',
+    );
+  }
+  return {
+    engine: scheme.engine,
+    host: decoded(url.hostname.replace(/^\[(.*)\]$/, '$1')),
+    port: url.port === '' ? scheme.port : Number(url.port),
+    user: decoded(url.username),
+    ...(url.password !== '' && { password: decoded(url.password) }),
+    database: decoded(url.pathname.slice(1)),
+    ...parameters(url.searchParams, scheme),
+  };
+}
+
+function parameters(given: URLSearchParams, names: { mode: string; ca: string }): Pick<ServerUrl, 'pool' | 'tls'> {
+  const known = ['pool', names.mode, names.ca];
+  for (const name of given.keys()) {
+    if (!known.includes(name))
+      throw new UsageError(`has the parameter "${name}", which is none of ${known.join(', ')}.`);
+    if (given.getAll(name).length > 1) throw new UsageError(`has the parameter "${name}" more than once.`);
+  }
+  const pool = given.get('pool') ?? String(DEFAULT_POOL);
+  if (!/^[1-9][0-9]{0,2}$/.test(pool)) throw new UsageError('must have a number from 1 to 999 for its parameter pool.');
+  const ca = given.get(names.ca);
+  // A certificate to check against is there to be checked against, as with libpq.
+  const mode = given.get(names.mode) ?? (ca === null ? 'disable' : 'verify-full');
+  if (!isMode(mode)) {
+    throw new UsageError(`must have one of ${MODES.join(', ')} for its parameter ${names.mode}.`);
+  }
+  if (mode === 'disable') return { pool: Number(pool) };
+  return { pool: Number(pool), tls: { mode, ...(ca !== null && { ca: certificates(ca, names.ca) }) } };
+}
+
+function isMode(text: string): text is (typeof MODES)[number] {
+  return (MODES as readonly string[]).includes(text);
+}
+
+function certificates(path: string, name: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(
+      `must have the path of a PEM file for its parameter ${name}; "${path}" cannot be read (${code}).`,
+    );
+  }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new UsageError('has a % that is not followed by two hexadecimal digits; write a % itself as %25.');
+  }
 }

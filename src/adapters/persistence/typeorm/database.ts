@@ -1,6 +1,7 @@
 import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { Engine } from './engines/engine.js';
+import { applySteps, schemaSteps } from './schema-steps.js';
 
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
 const RETRY_PAUSE = 1_000;
@@ -28,6 +29,8 @@ export class Database implements Readiness {
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
   private checking: Promise<void> | undefined;
+  private attempt: Promise<void> | undefined;
+  private trouble = 'It was not asked yet.';
 
   /** `report` is told in a sentence when the database cannot be reached, and when it can again. */
   constructor(
@@ -41,17 +44,8 @@ export class Database implements Readiness {
    * where it is reached and not as it should be, it rejects.
    */
   async open(): Promise<void> {
-    try {
-      if (!this.engine.dataSource.isInitialized) await this.engine.dataSource.initialize();
-      await this.engine.dataSource.runMigrations();
-      if (this.retry) this.report('The database is there; the service is ready.');
-      this.ready = true;
-    } catch (error) {
-      if (!this.engine.isUnavailable(error)) throw error;
-      if (!this.retry)
-        this.report(`The database cannot be reached: ${(error as Error).message}. Trying again every second.`);
-      if (!this.closed) this.retry = setTimeout(() => void this.reopen(), RETRY_PAUSE).unref();
-    }
+    this.attempt = this.connect();
+    await this.attempt;
   }
 
   /** Whether the database was reached and migrated. */
@@ -77,6 +71,11 @@ export class Database implements Readiness {
     return (this.checking ??= this.ask().finally(() => (this.checking = undefined)));
   }
 
+  /** See `Engine.twinsWait`. */
+  get twinsWait(): boolean {
+    return this.engine.twinsWait;
+  }
+
   /** See `Engine.revision`. */
   revision(): number | undefined {
     return this.ready ? this.engine.revision() : undefined;
@@ -86,11 +85,12 @@ export class Database implements Readiness {
     this.closed = true;
     this.ready = false;
     clearTimeout(this.retry);
+    await this.attempt?.catch(() => undefined);
     if (this.engine.dataSource.isInitialized) await this.engine.dataSource.destroy();
   }
 
   private async patiently<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
-    if (!this.ready) throw new StoreUnavailable('The database cannot be reached yet.');
+    if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);
     for (let patience = BUSY_PATIENCE; ; patience -= BUSY_PAUSE) {
       try {
         return await query(this.engine);
@@ -122,11 +122,34 @@ export class Database implements Readiness {
     }
   }
 
+  private async connect(): Promise<void> {
+    try {
+      if (!this.engine.dataSource.isInitialized) await this.engine.dataSource.initialize();
+      const steps = await schemaSteps(this.engine.dataSource);
+      if (steps.some(({ applied }) => !applied)) await applySteps(this.engine);
+      if (this.retry) this.report('The database is there; the service is ready.');
+      this.ready = !this.closed;
+    } catch (error) {
+      if (!this.engine.isUnavailable(error)) throw error;
+      this.trouble = said(error);
+      if (!this.retry) this.report(`The database cannot be reached. ${this.trouble} Trying again every second.`);
+      if (!this.closed) this.retry = setTimeout(() => void this.reopen(), RETRY_PAUSE).unref();
+    }
+  }
+
   private async reopen(): Promise<void> {
     try {
       await this.open();
     } catch (error) {
-      this.report(`The database cannot be used: ${(error as Error).message}`);
+      this.trouble = said(error);
+      this.report(`The database cannot be used. ${this.trouble}`);
     }
   }
+}
+
+/** What an error says, as a sentence; its code where it says nothing, as where several addresses were tried in vain. */
+export function said(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string };
+  const text = message || code || 'It gave no reason.';
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

@@ -1,3 +1,5 @@
+import { StoreUnavailable } from '../../../application/errors.js';
+
 interface Waiting<Job, Result> {
   readonly job: Job;
   readonly resolve: (result: Result) => void;
@@ -43,7 +45,9 @@ export class GroupCommit<Job, Result> {
           else resolve(result);
         }
       } catch (error) {
-        for (const { reject } of batch) reject(error);
+        // What waits behind a store that cannot answer would wait for it once more, and in vain.
+        const behind = error instanceof StoreUnavailable ? this.waiting.splice(0) : [];
+        for (const { reject } of [...batch, ...behind]) reject(error);
       }
       // Let the requests in that arrived while the commit held the process.
       await new Promise((resolve) => setImmediate(resolve));

@@ -1,34 +1,47 @@
-import { DataSource } from 'typeorm';
-import { DatabaseUrl } from '../database-url.js';
-import { Database, DatabaseObserver } from './database.js';
+import { DatabaseLimits, LastingUrl } from '../database-url.js';
+import { StoreUnavailable } from '../../../application/errors.js';
+import { Database, DatabaseObserver, said } from './database.js';
 import { Engine } from './engines/engine.js';
-import { SqliteEngine } from './engines/sqlite.engine.js';
 
-/** A URL of a database that outlives the process. */
-export type LastingUrl = Exclude<DatabaseUrl, { engine: 'memory' }>;
-
-/** The way to the database that the URL names; nothing is opened yet. */
-export function engineOf(url: LastingUrl): Engine {
-  return new SqliteEngine(url.file);
+/** The way to the database that the URL names; nothing is opened yet. Only the driver that it takes is loaded. */
+export async function engineOf(url: LastingUrl, limits: DatabaseLimits): Promise<Engine> {
+  switch (url.engine) {
+    case 'sqlite':
+      return new (await import('./engines/sqlite.engine.js')).SqliteEngine(url.file);
+    case 'postgres':
+      return new (await import('./engines/postgres.engine.js')).PostgresEngine(url, limits);
+    case 'mysql':
+    case 'mariadb':
+      return new (await import('./engines/mysql.engine.js')).MysqlEngine(url, limits);
+  }
 }
 
 /** Opens the database that the URL names; see `Database.open`. */
 export async function openDatabase(
   url: LastingUrl,
+  limits: DatabaseLimits,
   report: (message: string) => void,
   observer?: DatabaseObserver,
 ): Promise<Database> {
-  const database = new Database(engineOf(url), report, observer);
+  const database = new Database(await engineOf(url, limits), report, observer);
   await database.open();
   return database;
 }
 
-/** Lends a connection to the database that the URL names, its schema as it is found. */
-export async function withDataSource<T>(url: LastingUrl, use: (dataSource: DataSource) => Promise<T>): Promise<T> {
-  const dataSource = await engineOf(url).dataSource.initialize();
+/** Lends the database that the URL names, its schema as it is found; rejects with `StoreUnavailable` where it cannot answer. */
+export async function withEngine<T>(
+  url: LastingUrl,
+  limits: DatabaseLimits,
+  use: (engine: Engine) => Promise<T>,
+): Promise<T> {
+  const engine = await engineOf(url, limits);
   try {
-    return await use(dataSource);
+    await engine.dataSource.initialize();
+    return await use(engine);
+  } catch (error) {
+    if (!engine.isUnavailable(error)) throw error;
+    throw new StoreUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
   } finally {
-    await dataSource.destroy();
+    if (engine.dataSource.isInitialized) await engine.dataSource.destroy();
   }
 }

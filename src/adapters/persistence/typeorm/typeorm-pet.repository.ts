@@ -1,11 +1,9 @@
 import { Added, Once, PetQuery, PetRepository } from '../../../application/pet-repository.port.js';
 import { NewPet, Pet } from '../../../domain/pets/pet.js';
 import { Database } from './database.js';
-import { Addition } from './engines/engine.js';
+import { Addition, SELECT_PET } from './engines/engine.js';
 import { GroupCommit } from './group-commit.js';
 import { petOf } from './rows.js';
-
-const SELECT = 'SELECT id, name, category_id, status FROM pet';
 
 /** The most marks forgotten in one statement, so that no writer waits long for it. */
 const MAX_FORGOTTEN = 1_000;
@@ -15,12 +13,7 @@ const MAX_LISTS = 64;
 
 /** Animals in the table `pet`. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly adding = new GroupCommit(async (additions: readonly Addition[]) => {
-    const outcomes = await this.database.run((engine) => engine.addPets(additions));
-    this.ownChanges++;
-    this.database.observer?.commit(additions.length);
-    return outcomes;
-  });
+  private readonly adding = new GroupCommit((additions: readonly Addition[]) => this.commit(additions));
 
   private ownChanges = 0;
 
@@ -33,11 +26,12 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   add({ name, categoryId, status }: NewPet, once?: Once): Promise<Added> {
-    return this.adding.add({ pet: { name, categoryId, status }, once });
+    const addition = { pet: { name, categoryId, status }, once };
+    return once && this.database.twinsWait ? this.addAlone(addition) : this.adding.add(addition);
   }
 
   async find(id: bigint): Promise<Pet | undefined> {
-    const row = await this.database.run((engine) => engine.row(`${SELECT} WHERE id = ?`, [id]));
+    const row = await this.database.run((engine) => engine.row(`${SELECT_PET} WHERE id = ?`, [id]));
     return row && petOf(row);
   }
 
@@ -67,19 +61,29 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   private async read({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
-    const conditions: string[] = [];
-    const values: unknown[] = [];
-    if (status !== undefined) {
-      conditions.push('status = ?');
-      values.push(status);
-    }
-    if (before !== undefined) {
-      conditions.push('id < ?');
-      values.push(before);
-    }
-    values.push(limit);
-    const where = conditions.length > 0 ? ` WHERE ${conditions.join(' AND ')}` : '';
-    const rows = await this.database.run((engine) => engine.rows(`${SELECT}${where} ORDER BY id DESC LIMIT ?`, values));
+    const rows = await this.database.run((engine) => {
+      const { all, allBelow, ofStatus, ofStatusBelow } = engine.lists;
+      if (status === undefined) {
+        return before === undefined ? engine.rows(all, [limit]) : engine.rows(allBelow, [before, limit]);
+      }
+      return before === undefined
+        ? engine.rows(ofStatus, [status, limit])
+        : engine.rows(ofStatusBelow, [status, before, limit]);
+    });
     return rows.map(petOf);
+  }
+
+  /** Adds an animal in a transaction of its own: what may have to wait keeps nothing else waiting. */
+  private async addAlone(addition: Addition): Promise<Added> {
+    const [outcome] = await this.commit([addition]);
+    if (outcome instanceof Error) throw outcome;
+    return outcome as Added;
+  }
+
+  private async commit(additions: readonly Addition[]): Promise<(Added | Error)[]> {
+    const outcomes = await this.database.run((engine) => engine.addPets(additions));
+    this.ownChanges++;
+    this.database.observer?.commit(additions.length);
+    return outcomes;
   }
 }

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LastingUrl, withDataSource } from '../../../../src/adapters/persistence/typeorm/open-database.js';
+import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
+import { Engine } from '../../../../src/adapters/persistence/typeorm/engines/engine.js';
+import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
 import { applySteps, revertStep, schemaSteps } from '../../../../src/adapters/persistence/typeorm/schema-steps.js';
 import { readConfig } from '../../../../src/config.js';
 import { lastingKinds, openStoreAt, TestStore } from '../../../support/stores.js';
@@ -15,36 +17,38 @@ describe.each(lastingKinds)('the migrations on $name', (kind) => {
 
   afterEach(() => store.remove());
 
+  const withSchema = (use: (engine: Engine) => Promise<void>) => withEngine(url, readConfig({}).databaseLimits, use);
+
   it('run up, down to nothing, and up again', async () => {
-    await withDataSource(url, async (dataSource) => {
-      const names = (await schemaSteps(dataSource)).map(({ name }) => name);
-      expect(await applySteps(dataSource)).toEqual(names);
-      for (const name of names.toReversed()) expect(await revertStep(dataSource)).toBe(name);
-      expect(await revertStep(dataSource)).toBeUndefined();
-      const left = await dataSource
+    await withSchema(async (engine) => {
+      const names = (await schemaSteps(engine.dataSource)).map(({ name }) => name);
+      expect(await applySteps(engine)).toEqual(names);
+      for (const name of names.toReversed()) expect(await revertStep(engine)).toBe(name);
+      expect(await revertStep(engine)).toBeUndefined();
+      const left = await engine.dataSource
         .createQueryRunner()
-        .getTables(dataSource.entityMetadatas.map((each) => each.tablePath));
+        .getTables(engine.dataSource.entityMetadatas.map((each) => each.tablePath));
       expect(left).toEqual([]);
-      expect(await applySteps(dataSource)).toEqual(names);
+      expect(await applySteps(engine)).toEqual(names);
     });
   });
 
   it('make the schema that the entities describe, so that TypeORM has nothing to add', async () => {
-    await withDataSource(url, async (dataSource) => {
-      await applySteps(dataSource);
-      const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+    await withSchema(async (engine) => {
+      await applySteps(engine);
+      const { upQueries } = await engine.dataSource.driver.createSchemaBuilder().log();
       expect(upQueries.map(({ query }) => query)).toEqual([]);
     });
   });
 
   it('are listed with what is applied, before and after', async () => {
-    await withDataSource(url, async (dataSource) => {
-      const before = await schemaSteps(dataSource);
+    await withSchema(async (engine) => {
+      const before = await schemaSteps(engine.dataSource);
       expect(before.length).toBeGreaterThan(0);
       for (const { applied } of before) expect(applied).toBe(false);
-      await applySteps(dataSource);
-      for (const { applied } of await schemaSteps(dataSource)) expect(applied).toBe(true);
-      expect(await applySteps(dataSource)).toEqual([]);
+      await applySteps(engine);
+      for (const { applied } of await schemaSteps(engine.dataSource)) expect(applied).toBe(true);
+      expect(await applySteps(engine)).toEqual([]);
     });
   });
 
@@ -57,15 +61,15 @@ describe.each(lastingKinds)('the migrations on $name', (kind) => {
     expect(await second.pets.list({ limit: 10 })).toHaveLength(1);
     expect(await second.installation.cursorSecret()).toBe(secret);
     await second.close();
-    await withDataSource(url, async (dataSource) => expect(await applySteps(dataSource)).toEqual([]));
+    await withSchema(async (engine) => expect(await applySteps(engine)).toEqual([]));
   });
 
   it('index the walk through a status and the whole list, so that neither sorts', async () => {
-    await withDataSource(url, async (dataSource) => {
-      await applySteps(dataSource);
-      const table = await dataSource.createQueryRunner().getTable('pet');
-      const indices = table?.indices.map((index) => index.columnNames.join()) ?? [];
-      expect(indices).toContain('status,id');
+    await withSchema(async (engine) => {
+      await applySteps(engine);
+      const table = await engine.dataSource.createQueryRunner().getTable('pet');
+      const indices = table?.indices.map((index) => index.columnNames.toSorted().join()) ?? [];
+      expect(indices).toContain('id,status');
       expect(table?.primaryColumns.map(({ name }) => name)).toEqual(['id']);
     });
   });

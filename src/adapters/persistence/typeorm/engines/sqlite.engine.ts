@@ -1,9 +1,16 @@
 import Libsql from 'libsql';
-import { DataSource } from 'typeorm';
+import { DataSource, QueryRunner } from 'typeorm';
 import { Added, MARK_LIFETIME } from '../../../../application/pet-repository.port.js';
 import { dataSourceOptions, entities } from '../data-source-options.js';
 import { Row } from '../rows.js';
-import { Addition, Engine, FIND_MARK, replay } from './engine.js';
+import { Addition, driverError, Engine, FIND_MARK, ListStatements, replay, SELECT_PET } from './engine.js';
+
+const LISTS: ListStatements = {
+  all: `${SELECT_PET} ORDER BY id DESC LIMIT ?`,
+  allBelow: `${SELECT_PET} WHERE id < ? ORDER BY id DESC LIMIT ?`,
+  ofStatus: `${SELECT_PET} INDEXED BY pet_status_id WHERE status = ? ORDER BY id DESC LIMIT ?`,
+  ofStatusBelow: `${SELECT_PET} INDEXED BY pet_status_id WHERE status = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+};
 
 const INSERT_PET = 'INSERT INTO pet (name, category_id, status) VALUES (?, ?, ?) RETURNING id';
 
@@ -23,26 +30,20 @@ const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PER
 export class SqliteEngine implements Engine {
   readonly dataSource: DataSource;
   private dataVersion: number | undefined;
+  readonly lists = LISTS;
+  readonly twinsWait = false;
   private readonly statements = new Map<string, Libsql.Statement<unknown[]>>();
 
-  constructor(file: string) {
-    this.dataSource = new DataSource({
-      ...dataSourceOptions,
-      // Only a column of this very type can be AUTOINCREMENT; it holds an int64 all the same.
-      entities: entities('integer'),
-      type: 'better-sqlite3',
-      driver: Libsql,
-      database: file,
-      enableWAL: true,
-      // Never wait inside the driver, where the whole process would wait along.
-      timeout: 0,
-      prepareDatabase: (connection: Libsql.Database) => void connection.pragma('synchronous = FULL'),
-    });
+  constructor(private readonly file: string) {
+    this.dataSource = this.schemaSource();
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, where the driver throws
   async rows(sql: string, values: readonly unknown[]): Promise<Row[]> {
-    return this.statement(sql).all(...values) as Row[];
+    const statement = this.statement(sql);
+    if (statement.reader) return statement.all(...values) as Row[];
+    statement.run(...values);
+    return [];
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, where the driver throws
@@ -66,6 +67,30 @@ export class SqliteEngine implements Engine {
   // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, where the driver throws
   async forgetMarks(before: string, most: number): Promise<number> {
     return this.statement(FORGET_MARKS).run(before, most).changes;
+  }
+
+  async continueIds(): Promise<void> {
+    // An id that is given moves the counter on.
+  }
+
+  schemaSource(): DataSource {
+    return new DataSource({
+      ...dataSourceOptions,
+      // Only a column of this very type can be AUTOINCREMENT; it holds an int64 all the same.
+      entities: entities('integer'),
+      type: 'better-sqlite3',
+      driver: Libsql,
+      database: this.file,
+      enableWAL: true,
+      // Never wait inside the driver, where the whole process would wait along.
+      timeout: 0,
+      prepareDatabase: (connection: Libsql.Database) => void connection.pragma('synchronous = FULL'),
+    });
+  }
+
+  async lockSchema(runner: QueryRunner): Promise<void> {
+    // The first write of a transaction takes the lock, be it one that changes nothing.
+    await runner.query('PRAGMA user_version = 0');
   }
 
   isUnavailable(error: unknown): boolean {
@@ -125,6 +150,6 @@ export class SqliteEngine implements Engine {
 }
 
 function codeOf(error: unknown): string {
-  const { code } = ((error as { driverError?: unknown }).driverError ?? error) as { code?: unknown };
+  const { code } = driverError(error);
   return typeof code === 'string' ? code : '';
 }

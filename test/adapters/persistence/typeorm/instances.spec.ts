@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
+import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
+import { Store } from '../../../../src/app.module.js';
+import { IdempotencyInProgress } from '../../../../src/application/errors.js';
+import { Once } from '../../../../src/application/pet-repository.port.js';
+import { readConfig } from '../../../../src/config.js';
+import { NewPet } from '../../../../src/domain/pets/pet.js';
+import { freshStore } from '../../../support/fresh-store.js';
+import { lastingKinds, serverKinds } from '../../../support/stores.js';
+
+const bella: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
+
+function mark(key: string): Once {
+  return { scope: 'a'.repeat(64), key, fingerprint: 'f'.repeat(64), at: new Date('2026-11-21T12:00:00.000Z') };
+}
+
+describe.each(lastingKinds)('two instances on one $name', (kind) => {
+  const store = freshStore(kind);
+  let one: Store;
+  let other: Store;
+
+  beforeEach(async () => {
+    // Both at once: the schema is made by one of them, and the other waits for it.
+    [one, other] = await Promise.all([store.open(), store.open()]);
+  });
+
+  it('know each other’s marks', async () => {
+    const { pet } = await one.pets.add(bella, mark('first'));
+    expect(await other.pets.add(bella, mark('first'))).toEqual({ pet, replayed: true });
+  });
+
+  it('add one animal for a mark that comes to both at the same time', async () => {
+    for (let round = 0; round < 20; round++) {
+      const twins = [one, other, one, other].map(({ pets }) => pets.add(bella, mark(`key-${round}`)));
+      const added = await Promise.all(twins);
+      expect(new Set(added.map(({ pet }) => pet.id)).size).toBe(1);
+      expect(added.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    }
+    expect(await one.pets.list({ limit: 100 })).toHaveLength(20);
+  });
+
+  it('give ids of which none comes twice, each above all that were given before', async () => {
+    const given = new Set<bigint>();
+    let newest = 0n;
+    for (let round = 0; round < 10; round++) {
+      const added = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? one : other).pets.add({ ...bella, name: `${round}-${i}` })),
+      );
+      for (const { pet } of added) {
+        expect(pet.id).toBeGreaterThan(newest);
+        given.add(pet.id);
+      }
+      newest = [...given].reduce((a, b) => (a > b ? a : b));
+    }
+    expect(given.size).toBe(200);
+    const listed = (await other.pets.list({ limit: 1_000 })).map(({ id }) => id);
+    expect(listed).toEqual([...given].sort((a, b) => (a < b ? 1 : -1)));
+  });
+});
+
+describe.each(serverKinds)('a mark that another instance on $name is at work on', (kind) => {
+  const store = freshStore(kind);
+
+  it('is waited for, then left to be asked for again, and keeps nothing else waiting', async () => {
+    const { pets } = await store.open();
+    const { database, databaseLimits } = readConfig({ DATABASE_URL: store.url });
+    await withEngine(database as LastingUrl, databaseLimits, async ({ dataSource }) => {
+      const runner = dataSource.createQueryRunner();
+      await runner.startTransaction();
+      const { scope, key } = mark('first');
+      await runner.query(
+        `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at) VALUES ('${scope}', '${key}', '', 0, '')`,
+      );
+      let refused: unknown;
+      const waiting = pets.add(bella, mark('first')).catch((error: unknown) => (refused = error));
+      await Promise.all([pets.add(bella), pets.add(bella, mark('second'))]);
+      expect(refused).toBeUndefined();
+      await waiting;
+      expect(refused).toBeInstanceOf(IdempotencyInProgress);
+      await runner.rollbackTransaction();
+      await runner.release();
+    });
+    expect((await pets.add(bella, mark('first'))).replayed).toBe(false);
+  });
+});

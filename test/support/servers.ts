@@ -1,0 +1,206 @@
+import { ChildProcess, spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer, AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+
+/** Database servers refuse to run as root: there, they run as nobody. */
+const NOBODY = 65_534;
+const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+
+/** A throw-away database server in a folder of its own, on a free port of the loopback. */
+export interface TestServer {
+  readonly port: number;
+  /** Starts it; resolves once it accepts connections. */
+  start(): Promise<void>;
+  /** Ends it with this signal; resolves once it is gone. */
+  end(signal: NodeJS.Signals): Promise<void>;
+  /** Ends it if it runs, and removes its folder. */
+  remove(): Promise<void>;
+}
+
+/** A new PostgreSQL, user postgres, trusted; undefined where the machine has no binaries of it. */
+export async function newPostgres(...settings: string[]): Promise<TestServer | undefined> {
+  const installed = existsSync('/usr/lib/postgresql')
+    ? readdirSync('/usr/lib/postgresql').sort((a, b) => Number(b) - Number(a))
+    : [];
+  const folders = installed.map((version) => `/usr/lib/postgresql/${version}/bin`);
+  const [initdb, postgres] = [binary('initdb', folders), binary('postgres', folders)];
+  if (!initdb || !postgres) return undefined;
+  return server(
+    (data) => [initdb, '-D', data, '-U', 'postgres', '-A', 'trust', '--no-sync', '--encoding=UTF8', '--locale=C'],
+    (data, port) => [
+      ...[postgres, '-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''],
+      ...settings.flatMap((setting) => ['-c', setting]),
+    ],
+    'ready to accept connections',
+  );
+}
+
+/** A new MariaDB, user root, no password; undefined where the machine has no binaries of it. */
+export async function newMariadb(...settings: string[]): Promise<TestServer | undefined> {
+  const folders = ['/usr/sbin', '/usr/local/sbin'];
+  const [install, mariadbd] = [binary('mariadb-install-db', folders), binary('mariadbd', folders)];
+  if (!install || !mariadbd) return undefined;
+  return server(
+    (data) => [
+      ...[install, '--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal'],
+      '--skip-test-db',
+    ],
+    (data, port) => [
+      ...[mariadbd, '--no-defaults', `--datadir=${data}`, `--port=${port}`, '--bind-address=127.0.0.1'],
+      ...[`--socket=${data}/socket`, `--pid-file=${data}/pid`, ...settings],
+    ],
+    'ready for connections',
+  );
+}
+
+async function server(
+  init: (data: string) => string[],
+  run: (data: string, port: number) => string[],
+  ready: string,
+): Promise<TestServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-server-'));
+  if (asNobody.uid !== undefined) chownSync(folder, NOBODY, NOBODY);
+  const data = join(folder, 'data');
+  const port = await freePort();
+  let running: ChildProcess | undefined;
+
+  const launch = ([command, ...args]: string[]): ChildProcess =>
+    spawn(command as string, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], ...asNobody });
+  const ended = (child: ChildProcess): Promise<void> =>
+    new Promise((resolve) => {
+      if (child.exitCode !== null || child.signalCode !== null) resolve();
+      else child.once('close', () => resolve());
+    });
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    running?.kill(signal);
+    if (running) await ended(running);
+    running = undefined;
+  };
+
+  const initialising = launch(init(data));
+  initialising.stderr?.resume();
+  await ended(initialising);
+  if (initialising.exitCode !== 0) throw new Error(`A database server could not be set up: ${init(data).join(' ')}`);
+
+  return {
+    port,
+    start: () =>
+      new Promise((resolve, reject) => {
+        const child = (running = launch(run(data, port)));
+        child.once('close', () => reject(new Error(`A database server ended: ${run(data, port).join(' ')}`)));
+        createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => {
+          if (line.includes(ready)) resolve();
+        });
+      }),
+    end,
+    remove: async () => {
+      await end('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function binary(name: string, folders: readonly string[]): string | undefined {
+  return [...folders, ...(process.env.PATH ?? '').split(delimiter)]
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** A kind of database server that the tests want. */
+interface Wanted {
+  readonly name: string;
+  /** The variable that tells the tests where it is. */
+  readonly variable: string;
+  /** How to get it. */
+  readonly install: string;
+  /** Where it is wont to run. */
+  readonly usual: string;
+  readonly answers: (url: string) => Promise<void>;
+  readonly launch: () => Promise<TestServer | undefined>;
+  readonly url: (port: number) => string;
+}
+
+const wanted: readonly Wanted[] = [
+  {
+    name: 'PostgreSQL',
+    variable: 'PETSTORE_TEST_POSTGRES',
+    install: 'apt-get install postgresql',
+    usual: 'postgres://postgres@127.0.0.1:5432',
+    answers: async (url) => {
+      const client = new pg.Client({ connectionString: `${url}/postgres`, connectionTimeoutMillis: 2_000 });
+      await client.connect();
+      await client.end();
+    },
+    launch: () => newPostgres('fsync=off'),
+    url: (port) => `postgres://postgres@127.0.0.1:${port}`,
+  },
+  {
+    name: 'MariaDB',
+    variable: 'PETSTORE_TEST_MARIADB',
+    install: 'apt-get install mariadb-server',
+    usual: 'mariadb://root@127.0.0.1:3306',
+    answers: async (url) => {
+      const { hostname, port, username } = new URL(url);
+      const connection = await mysql.createConnection({
+        host: hostname,
+        port: Number(port),
+        user: username,
+        connectTimeout: 2_000,
+      });
+      await connection.end();
+    },
+    launch: () => newMariadb(),
+    url: (port) => `mariadb://root@127.0.0.1:${port}`,
+  },
+];
+
+/** What the run has started, and what it goes without; kept for `servers.teardown.ts`. */
+export interface Servers {
+  started: TestServer[];
+  missing: string[];
+}
+
+/**
+ * Finds a server of each kind, or starts one; a kind that the machine does not have is left out of the run, unless
+ * `PETSTORE_REQUIRE_STORES` is `all`. A variable that is set already is believed.
+ */
+export default async function setup(): Promise<void> {
+  const servers: Servers = { started: [], missing: [] };
+  (globalThis as { petstoreServers?: Servers }).petstoreServers = servers;
+  for (const { name, variable, install, usual, answers, launch, url } of wanted) {
+    if (process.env[variable]) continue;
+    try {
+      await answers(usual);
+      process.env[variable] = usual;
+      continue;
+    } catch {
+      // None runs there; one of the run's own will do.
+    }
+    const server = await launch();
+    if (server) {
+      servers.started.push(server);
+      await server.start();
+      process.env[variable] = url(server.port);
+    } else {
+      servers.missing.push(`${name} is not on this machine: its suites were left out. To run them: ${install}`);
+    }
+  }
+  if (process.env.PETSTORE_REQUIRE_STORES === 'all' && servers.missing.length > 0) {
+    throw new Error(`PETSTORE_REQUIRE_STORES=all, but ${servers.missing.join('\n')}`);
+  }
+}
