@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { AddressInfo, connect, createServer, Server, Socket } from 'node:net';
+
+/** A way to a server that can be disturbed. */
+export class Proxy {
+  private readonly server: Server;
+  private readonly pairs = new Set<readonly [Socket, Socket]>();
+  private held = false;
+
+  private constructor(target: number) {
+    this.server = createServer((client) => {
+      const upstream = connect(target, '127.0.0.1');
+      const pair = [client, upstream] as const;
+      this.pairs.add(pair);
+      for (const [from, to] of [pair, [upstream, client] as const]) {
+        from.on('error', () => to.destroy()).on('close', () => to.destroy());
+        from.pipe(to);
+        if (this.held) from.unpipe(to).pause();
+      }
+      client.on('close', () => this.pairs.delete(pair));
+    });
+  }
+
+  /** Opens a way to this port of the loopback. */
+  static async open(target: number): Promise<Proxy> {
+    const proxy = new Proxy(target);
+    await proxy.listen(0);
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** Forwards nothing more, and says nothing: not on the connections there are, nor on new ones. */
+  hang(): void {
+    this.held = true;
+    for (const [client, upstream] of this.pairs) {
+      client.unpipe(upstream).pause();
+      this.holdAnswers([client, upstream]);
+    }
+  }
+
+  /** Forwards what the clients send, and nothing of what they are answered. */
+  loseAnswers(): void {
+    for (const pair of this.pairs) this.holdAnswers(pair);
+  }
+
+  /** Resolves once the server has answered on one of the connections whose answers are held back. */
+  async answerHeld(): Promise<void> {
+    await Promise.race([...this.pairs].map(([, upstream]) => once(upstream, 'readable')));
+  }
+
+  /** Forwards new connections; the old ones hang for ever, as where a machine on the way forgot them. */
+  forwardNew(): void {
+    this.held = false;
+  }
+
+  /** Ends all connections. */
+  cut(): void {
+    for (const [client, upstream] of this.pairs) {
+      client.destroy();
+      upstream.destroy();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.server.close();
+    this.cut();
+    await once(this.server, 'close');
+  }
+
+  private holdAnswers([client, upstream]: readonly [Socket, Socket]): void {
+    upstream.unpipe(client).pause();
+  }
+
+  private async listen(port: number): Promise<void> {
+    this.server.listen(port, '127.0.0.1');
+    await once(this.server, 'listening');
+  }
+}
