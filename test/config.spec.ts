@@ -13,6 +13,9 @@ interface Setting {
   readonly bad: readonly string[];
 }
 
+/** What the URLs of servers below have in common. */
+const server = { user: 'me', database: 'pets', pool: 10 };
+
 const KEYS = ['a-key-of-16-char', 'B'.repeat(255), 'with+all/of._~-it=='];
 
 const BAD_INTEGERS = ['x', '-1', '1.5', '1e3', '0x10', ' 5', '5 ', '+5', '9999999999', '1\n2', '٣', 'Infinity'];
@@ -112,6 +115,21 @@ const SETTINGS: readonly Setting[] = [
       ['sqlite:data/pets.sqlite', { engine: 'sqlite', file: 'data/pets.sqlite' }],
       ['sqlite:/var/lib/pets.sqlite', { engine: 'sqlite', file: '/var/lib/pets.sqlite' }],
       ['sqlite:///var/lib/pets.sqlite', { engine: 'sqlite', file: '/var/lib/pets.sqlite' }],
+      [
+        'postgres://me:p%40ss%2F%25@db.example.com/pets',
+        { ...server, engine: 'postgres', host: 'db.example.com', port: 5432, password: 'p@ss/%' },
+      ],
+      ['postgresql://me@[::1]:6432/pets?pool=3', { ...server, engine: 'postgres', host: '::1', port: 6432, pool: 3 }],
+      ['mysql://me@127.0.0.1/pets', { ...server, engine: 'mysql', host: '127.0.0.1', port: 3306 }],
+      [
+        'mariadb://me@db/pets?ssl=verify-full',
+        { ...server, engine: 'mariadb', host: 'db', port: 3306, tls: { mode: 'verify-full' } },
+      ],
+      [
+        'postgres://me@db/pets?sslmode=require',
+        { ...server, engine: 'postgres', host: 'db', port: 5432, tls: { mode: 'require' } },
+      ],
+      ['postgres://me@db/pets?sslmode=disable', { ...server, engine: 'postgres', host: 'db', port: 5432 }],
     ],
     bad: [
       'memory',
@@ -123,8 +141,18 @@ const SETTINGS: readonly Setting[] = [
       'postgres://user:p?hunter2@host/db',
       'postgres://user:p@ss/word?hunter2@host/db',
       'hunter2',
+      'postgres://user:hunter2@host/db?sslmode=prefer',
+      'postgres://user:hunter2@host/db?ssl=require',
+      'postgres://user:hunter2@host/db?pool=0',
+      'postgres://user:hunter2@host/db?pool=2&pool=3',
+      'postgres://user:hunter2@host/db?sslrootcert=/no/such/file',
+      'postgres://user:hunter2%zz@host/db',
+      'postgres://:hunter2@host/db',
+      'mariadb://user:hunter2@host',
     ],
   },
+  milliseconds('POOL_TIMEOUT', ({ databaseLimits }) => databaseLimits.poolTimeout, 3_000),
+  milliseconds('STATEMENT_TIMEOUT', ({ databaseLimits }) => databaseLimits.statementTimeout, 5_000),
   milliseconds('STOP_TIMEOUT', ({ stopTimeout }) => stopTimeout, 10_000),
   {
     name: 'API_KEYS',

@@ -72,23 +72,22 @@ export function databaseUrl(text: string): DatabaseUrl {
   };
 }
 
-function parameters(given: URLSearchParams, names: { mode: string; ca: string }): Pick<ServerUrl, 'pool' | 'tls'> {
-  const known = ['pool', names.mode, names.ca];
-  for (const name of given.keys()) {
-    if (!known.includes(name))
-      throw new UsageError(`has the parameter "${name}", which is none of ${known.join(', ')}.`);
-    if (given.getAll(name).length > 1) throw new UsageError(`has the parameter "${name}" more than once.`);
-  }
+function parameters(given: URLSearchParams, scheme: { mode: string; ca: string }): Pick<ServerUrl, 'pool' | 'tls'> {
+  const known = ['pool', scheme.mode, scheme.ca];
+  const names = [...given.keys()];
+  // Not repeated: a part of a password that should have been encoded may have come to stand here.
+  if (names.some((name) => !known.includes(name))) throw new UsageError(`takes no parameters but ${known.join(', ')}.`);
+  if (new Set(names).size < names.length) throw new UsageError('has a parameter more than once.');
   const pool = given.get('pool') ?? String(DEFAULT_POOL);
   if (!/^[1-9][0-9]{0,2}$/.test(pool)) throw new UsageError('must have a number from 1 to 999 for its parameter pool.');
-  const ca = given.get(names.ca);
+  const ca = given.get(scheme.ca);
   // A certificate to check against is there to be checked against, as with libpq.
-  const mode = given.get(names.mode) ?? (ca === null ? 'disable' : 'verify-full');
+  const mode = given.get(scheme.mode) ?? (ca === null ? 'disable' : 'verify-full');
   if (!isMode(mode)) {
-    throw new UsageError(`must have one of ${MODES.join(', ')} for its parameter ${names.mode}.`);
+    throw new UsageError(`must have one of ${MODES.join(', ')} for its parameter ${scheme.mode}.`);
   }
   if (mode === 'disable') return { pool: Number(pool) };
-  return { pool: Number(pool), tls: { mode, ...(ca !== null && { ca: certificates(ca, names.ca) }) } };
+  return { pool: Number(pool), tls: { mode, ...(ca !== null && { ca: certificates(ca, scheme.ca) }) } };
 }
 
 function isMode(text: string): text is (typeof MODES)[number] {
