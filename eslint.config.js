@@ -1,6 +1,8 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+const NODE_GLOBALS = ['Buffer', 'console', 'fetch', 'performance', 'process', 'setTimeout', 'URL', 'URLSearchParams'];
+
 export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', 'test-output/'] },
   js.configs.recommended,
@@ -22,6 +24,6 @@ export default tseslint.config(
   },
   {
     files: ['**/*.{js,mjs}'],
-    languageOptions: { globals: { process: 'readonly', console: 'readonly', URL: 'readonly', setTimeout: 'readonly' } },
+    languageOptions: { globals: Object.fromEntries(NODE_GLOBALS.map((name) => [name, 'readonly'])) },
   },
 );
