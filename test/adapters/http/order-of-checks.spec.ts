@@ -10,7 +10,7 @@ const STAGES = [
   'protocol error',
   'CORS preflight',
   '401',
-  // 429: with a limit set
+  // 429 stands here; it is shown where limits are set.
   '404 route',
   '405',
   '406',

@@ -85,8 +85,8 @@ export function answerProtocolErrors(server: Server<typeof Request, typeof Respo
     say(socket, new ApiError('bad_request', 'The CONNECT method asks for a proxy; this is none.'), request.id);
   });
   server.on('clientError', (error: ClientError, socket) => {
-    // A client that is gone can be told nothing.
-    if (!socket.writable) return void socket.destroy();
+    // A client that is gone, or has had its last answer, can be told nothing more.
+    if (!socket.writable) return;
     const response = latest.get(socket);
     // The fault lies behind the last request that could be read: what came before it is answered first.
     if (!response || (response.req.complete && response.writableFinished)) say(socket, answerTo(error));
