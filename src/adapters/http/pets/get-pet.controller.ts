@@ -5,6 +5,9 @@ import {
   ExecutionContext,
   Get,
   Injectable,
+  Logger,
+  OnModuleDestroy,
+  OnModuleInit,
   Param,
   Req,
   Res,
@@ -26,6 +29,10 @@ const DEPRECATION = '@1795132800';
 
 /** When getPet is to be removed, in the form of RFC 8594. */
 export const SUNSET = 'Thu, 05 Dec 2030 00:00:00 GMT';
+
+const DAY = 86_400_000;
+
+const logger = new Logger('getPet');
 
 /** Lets every request through and has its answer, whatever it is, say that the resource is deprecated. */
 @Injectable()
@@ -49,11 +56,22 @@ export class DeprecationSignals implements CanActivate {
 /** getPet, deprecated: to remove the operation, remove this file. */
 @Controller('v1/pets/:petId')
 @UseGuards(DeprecationSignals, BearerAuthGuard)
-export class GetPetController {
+export class GetPetController implements OnModuleInit, OnModuleDestroy {
+  private reminding: NodeJS.Timeout | undefined;
+
   constructor(
     private readonly pets: PetService,
     private readonly keys: ApiKeyService,
   ) {}
+
+  onModuleInit(): void {
+    remind();
+    this.reminding = setInterval(remind, DAY).unref();
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.reminding);
+  }
 
   @Get()
   @UseGuards(AcceptsJsonGuard)
@@ -69,4 +87,10 @@ export class GetPetController {
   otherMethod(@Req() request: Request, @Res() response: Response): void {
     answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
   }
+}
+
+/** Reminds the log, once the date has passed, that the operation is still here: it is removed by a release, and not by the clock. */
+function remind(): void {
+  if (Date.now() < Date.parse(SUNSET)) return;
+  logger.warn('getPet was to be removed on 5 December 2030; "petstore keys callers" lists who still calls it.');
 }
