@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import {
   appendFileSync,
@@ -13,6 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, posix, resolve } from 'node:path';
 import { promisify } from 'node:util';
+
+// Each look at the whole of the project takes seconds of a busy machine.
+jest.setTimeout(120_000);
 
 /** What makes a project for dependency-cruiser. */
 const PROJECT = ['src', 'ormconfig.ts', 'package.json', 'tsconfig.json', '.dependency-cruiser.js'];

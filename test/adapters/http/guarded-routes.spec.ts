@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Controller, Get, INestApplication, Module, Post, RequestMethod, UseGuards } from '@nestjs/common';
+import { CanActivate, Controller, Get, INestApplication, Module, Post, RequestMethod, UseGuards } from '@nestjs/common';
 import { GUARDS_METADATA, METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { MetadataScanner, ModulesContainer, NestFactory } from '@nestjs/core';
 import type { Express } from 'express';
-import { RequestLimits } from '../../../src/adapters/http/limits/request-limits.js';
 import { BearerAuthGuard } from '../../../src/adapters/http/keys/bearer-auth.guard.js';
-import { ApiKeyService } from '../../../src/application/api-key.service.js';
 import { Service } from '../../support/service.js';
 
 /** A route of a Nest application. */
@@ -16,8 +14,8 @@ interface Route {
   readonly guarded: boolean;
 }
 
-/** Every route of every controller, with whether the guard stands before it. */
-function routesOf(app: INestApplication): Route[] {
+/** Every route of every controller, with whether this guard stands before it. */
+function routesOf(app: INestApplication, guard: unknown = BearerAuthGuard): Route[] {
   const controllers = [...app.get(ModulesContainer).values()].flatMap((module) => [...module.controllers.values()]);
   return controllers.flatMap(({ metatype }) => {
     const prototype = metatype?.prototype as Record<string, object>;
@@ -26,7 +24,7 @@ function routesOf(app: INestApplication): Route[] {
       const method = Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
       if (method === undefined) return [];
       const guarded = [metatype as object, handler].some((target) =>
-        ((Reflect.getMetadata(GUARDS_METADATA, target) ?? []) as unknown[]).includes(BearerAuthGuard),
+        ((Reflect.getMetadata(GUARDS_METADATA, target) ?? []) as unknown[]).includes(guard),
       );
       return pathsOf(metatype as object).flatMap((base) =>
         pathsOf(handler).map((path) => ({
@@ -105,6 +103,12 @@ describe('the routes under /v1', () => {
 
 describe('the walk through the routes', () => {
   it('tells a route without the guard from one that has it, by its class or by itself', async () => {
+    class PlantedGuard implements CanActivate {
+      canActivate(): boolean {
+        return true;
+      }
+    }
+
     @Controller('v1/open')
     class OpenController {
       @Get('a')
@@ -113,14 +117,14 @@ describe('the walk through the routes', () => {
       }
 
       @Post(['b', 'c'])
-      @UseGuards(BearerAuthGuard)
+      @UseGuards(PlantedGuard)
       b(): void {
         // Not called.
       }
     }
 
     @Controller('v1/closed')
-    @UseGuards(BearerAuthGuard)
+    @UseGuards(PlantedGuard)
     class ClosedController {
       @Get()
       a(): void {
@@ -128,12 +132,11 @@ describe('the walk through the routes', () => {
       }
     }
 
-    const providers = [ApiKeyService, RequestLimits].map((provide) => ({ provide, useValue: {} }));
-    @Module({ controllers: [OpenController, ClosedController], providers })
+    @Module({ controllers: [OpenController, ClosedController] })
     class PlantedModule {}
 
     const app = await NestFactory.create(PlantedModule, { logger: false, abortOnError: false });
-    expect(routesOf(app)).toEqual([
+    expect(routesOf(app, PlantedGuard)).toEqual([
       { method: 'GET', path: '/v1/open/a', guarded: false },
       { method: 'POST', path: '/v1/open/b', guarded: true },
       { method: 'POST', path: '/v1/open/c', guarded: true },
