@@ -64,7 +64,7 @@ export class Browser {
   /** Keeps a picture as `test-output/NAME.png`: of the whole page, or of what fits into the window from this element on. */
   async picture(name: string, from?: Locator): Promise<void> {
     mkdirSync('test-output', { recursive: true });
-    await from?.evaluate('(element) => element.scrollIntoView()');
+    await from?.evaluate((element: { scrollIntoView(): void }) => element.scrollIntoView());
     const fullPage = from === undefined;
     await this.page.screenshot({ path: `test-output/${name}.png`, fullPage, animations: 'disabled' });
   }
