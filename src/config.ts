@@ -72,7 +72,7 @@ export function readConfig(env: Environment = process.env): Config {
     host: text('HOST') ?? '127.0.0.1',
     production,
     stopTimeout: milliseconds('STOP_TIMEOUT', 10_000),
-    database: database('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite'),
+    database: readDatabaseUrl('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite'),
     databaseLimits: {
       poolTimeout: milliseconds('POOL_TIMEOUT', 3_000),
       statementTimeout: milliseconds('STATEMENT_TIMEOUT', 5_000),
@@ -101,7 +101,8 @@ export function readConfig(env: Environment = process.env): Config {
   };
 }
 
-function database(name: string, url: string): DatabaseUrl {
+/** Reads the URL of a database; throws `ConfigError`, which begins with the name that it was given under. */
+export function readDatabaseUrl(name: string, url: string): DatabaseUrl {
   try {
     return databaseUrl(url);
   } catch (error) {

@@ -2,16 +2,18 @@
 import { existsSync } from 'node:fs';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import type { Actions } from './adapters/cli/actions.js';
 import { program } from './adapters/cli/program.js';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
 import { Log } from './adapters/log/log.js';
+import type { LastingUrl } from './adapters/persistence/database-url.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import { ApiKeyService } from './application/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
 import { PetService } from './application/pet.service.js';
 import { AppModule } from './app.module.js';
 import { createApp } from './app.js';
-import { ConfigError, readConfig } from './config.js';
+import { ConfigError, readConfig, readDatabaseUrl } from './config.js';
 import { serve } from './serve.js';
 
 function print(line: string): void {
@@ -57,6 +59,22 @@ async function withSchema<T>(
   return withEngine(database, databaseLimits, (engine) => use(engine, steps));
 }
 
+/** How long a statement of a copy may take, in milliseconds: it counts whole tables. */
+const COPY_STATEMENT_TIMEOUT = 600_000;
+
+const copy: Actions['copy'] = async (from, to, report) => {
+  const { databaseLimits } = readConfig();
+  const { copyStore } = await import('./adapters/persistence/typeorm/copy-store.js');
+  const limits = { ...databaseLimits, statementTimeout: COPY_STATEMENT_TIMEOUT };
+  return copyStore(lastingUrl('--from', from), lastingUrl('--to', to), limits, report);
+};
+
+function lastingUrl(option: string, text: string): LastingUrl {
+  const url = readDatabaseUrl(option, text);
+  if (url.engine === 'memory') throw new UsageError(`${option} cannot be memory:, which is gone with its process.`);
+  return url;
+}
+
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
   const app = await createApp({ ...readConfig(), database: { engine: 'memory' }, metrics: undefined }, log);
@@ -77,6 +95,7 @@ try {
       migrations: () => withSchema((engine, steps) => steps.schemaSteps(engine.dataSource)),
       migrate: () => withSchema((engine, steps) => steps.applySteps(engine)),
       revert: () => withSchema((engine, steps) => steps.revertStep(engine)),
+      copy,
       openApi,
     },
     print,

@@ -7,6 +7,20 @@ export interface Migration {
   readonly applied: boolean;
 }
 
+/** How far a copy has come: so many rows of what is under way. */
+export interface CopyProgress {
+  readonly step: string;
+  readonly done: number;
+  readonly total: number;
+}
+
+/** What a copy that is exact has found on both sides. */
+export interface CopyReport {
+  readonly animals: number;
+  readonly keys: number;
+  readonly checksum: string;
+}
+
 /** What the commands can have done for them. */
 export interface Actions {
   /** Serves until it is told to stop. */
@@ -21,6 +35,8 @@ export interface Actions {
   migrate(): Promise<string[]>;
   /** Takes the newest migration back, and resolves to its name; undefined where none is applied. */
   revert(): Promise<string | undefined>;
+  /** Copies the store at one URL into the empty one at another, and compares the two. */
+  copy(from: string, to: string, report: (progress: CopyProgress) => void): Promise<CopyReport>;
   /** The OpenAPI document, in the form asked for. */
   openApi(form: 'json' | 'yaml'): Promise<string>;
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { Actions } from './actions.js';
+import { addCopyCommand } from './copy.command.js';
 import { addKeysCommand } from './keys.command.js';
 import { Terminal } from './progress-bar.js';
 import { addSeedCommand } from './seed.command.js';
@@ -41,6 +42,8 @@ export function program(actions: Actions, print: (line: string) => void, termina
       const name = await actions.revert();
       print(name === undefined ? 'No migration is applied.' : `took back ${name}`);
     });
+
+  addCopyCommand(petstore, actions, print);
 
   petstore
     .command('openapi')

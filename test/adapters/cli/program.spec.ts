@@ -28,6 +28,10 @@ describe('the petstore command', () => {
         ]),
       migrate: () => Promise.resolve(['Second2']),
       revert: () => Promise.resolve('First1'),
+      copy: (from, to, report) => {
+        report({ step: 'pet', done: 1, total: 2 });
+        return Promise.resolve({ animals: 2, keys: 1, checksum: `${from} ${to}` });
+      },
       openApi: (form) => Promise.resolve(`${form}\n`),
     };
   });
@@ -51,6 +55,13 @@ describe('the petstore command', () => {
     }
     return printed.join('\n');
   }
+
+  it('copies from one database to another, and says what it compared', async () => {
+    expect(await run('copy', '--from', 'sqlite:a', '--to', 'sqlite:b')).toContain(
+      'Copied 2 animals and 1 keys; both sides have the checksum sqlite:a sqlite:b.',
+    );
+    await expect(run('copy', '--from', 'sqlite:a')).rejects.toThrow("required option '--to <url>' not specified");
+  });
 
   it('serves where nothing else is asked for', async () => {
     await run();
