@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { destination } from 'pino';
 
 /** How many characters of lines are written together. */
-const BATCH = 8_192;
+const BATCH = 65_536;
 
 /** How long a line may wait for others, in milliseconds. */
 const PATIENCE = 250;
