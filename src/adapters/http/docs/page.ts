@@ -28,7 +28,7 @@ export const STYLE = `.swagger-ui .wrapper { max-width: 1160px; }
 .swagger-ui .auth-container input[type] { width: 100%; max-width: 100%; }
 .swagger-ui .opblock-section-request-body textarea { min-height: 140px; }
 .swagger-ui .responses-inner, .swagger-ui .table-container { overflow-x: auto; }
-@media (max-width: 640px) { .swagger-ui .opblock-summary-operation-id { display: none; } }
+@media (max-width: 640px) { .swagger-ui .opblock .opblock-summary .opblock-summary-operation-id { display: none; } }
 `;
 
 /**
