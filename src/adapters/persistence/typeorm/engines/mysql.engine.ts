@@ -129,10 +129,10 @@ export class MysqlEngine implements Engine {
     const since = new Date(once.at.getTime() - MARK_LIFETIME).toISOString();
     try {
       for (let attempt = 0; attempt < MARK_ATTEMPTS; attempt++) {
+        const found = await this.row(FIND_MARK, [once.scope, once.key, since]);
+        if (found) return replay(found, once);
         const id = await this.lend((connection) => insertOnce(connection, pet, once));
         if (id !== undefined) return { pet: { id, ...pet }, replayed: false };
-        const [found] = await this.rows(FIND_MARK, [once.scope, once.key, since]);
-        if (found) return replay(found, once);
         await this.rows(FORGET_MARK, [once.scope, once.key, since]);
       }
     } catch (error) {

@@ -44,13 +44,14 @@ const INSERT_PETS = `INSERT INTO pet (name, category_id, status)
   FROM unnest($1::text[], $2::bigint[], $3::text[]) WITH ORDINALITY AS new (name, category_id, status, place)
   ORDER BY place RETURNING id`;
 
-/** Stores mark and animal both; neither, and returns no row, where the mark is there and counts. */
+/** Stores mark and animal both; neither, and returns no row, where the mark is there and counts. Then no id is used up either. */
 const INSERT_ONCE = `WITH mark AS (
     INSERT INTO idempotency_key AS kept (scope, token, fingerprint, pet_id, created_at)
-    VALUES ($1, $2, $3, nextval(pg_get_serial_sequence('pet', 'id')), $4)
+    SELECT $1::varchar, $2::varchar, $3, nextval(pg_get_serial_sequence('pet', 'id')), $4
+    WHERE NOT EXISTS (SELECT FROM idempotency_key WHERE scope = $1::varchar AND token = $2::varchar AND created_at > $5::varchar)
     ON CONFLICT (scope, token) DO UPDATE
     SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at
-    WHERE kept.created_at <= $5
+    WHERE kept.created_at <= $5::varchar
     RETURNING pet_id)
   INSERT INTO pet (id, name, category_id, status)
   SELECT pet_id, $6, $7::bigint, $8 FROM mark RETURNING id`;

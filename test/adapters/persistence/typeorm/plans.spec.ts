@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
+import { Engine, ListStatements } from '../../../../src/adapters/persistence/typeorm/engines/engine.js';
+import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
+import { applySteps } from '../../../../src/adapters/persistence/typeorm/schema-steps.js';
+import { readConfig } from '../../../../src/config.js';
+import { lastingKinds, StoreKind, TestStore } from '../../../support/stores.js';
+
+const ROWS = 5_000;
+
+/** The lists, with the index that each walks and values from the middle of the data. */
+const LISTS: readonly (readonly [keyof ListStatements, index: string, values: readonly unknown[]])[] = [
+  ['all', 'primary', [21]],
+  ['allBelow', 'primary', [2_500, 21]],
+  ['ofStatus', 'pet_status_id', ['sold', 21]],
+  ['ofStatusBelow', 'pet_status_id', ['sold', 2_500, 21]],
+];
+
+/** Says how each kind tells what it would do: the plan, and what a walk along the index looks like in it. */
+const EXPLAIN: Readonly<
+  Record<
+    string,
+    { plans: (engine: Engine, sql: string, values: readonly unknown[]) => Promise<string[]>; fill: string }
+  >
+> = {
+  SQLite: {
+    plans: async (engine, sql, values) => [text(await engine.rows(`EXPLAIN QUERY PLAN ${sql}`, values))],
+    fill: `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS})
+      INSERT INTO pet (name, category_id, status) SELECT 'x', i, %STATUS% FROM n`,
+  },
+  PostgreSQL: {
+    plans: async ({ dataSource }, sql, values) => {
+      const runner = dataSource.createQueryRunner();
+      await runner.query('ANALYZE pet');
+      await runner.query(`PREPARE list AS ${sql}`);
+      const plans: string[] = [];
+      // What the server may choose after some runs of a prepared statement, and what it chooses before.
+      for (const mode of ['force_generic_plan', 'force_custom_plan']) {
+        await runner.query(`SET plan_cache_mode = ${mode}`);
+        const list = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))).join(', ');
+        plans.push(text(await runner.query(`EXPLAIN EXECUTE list (${list})`)));
+      }
+      await runner.query('DEALLOCATE list');
+      await runner.release();
+      return plans;
+    },
+    fill: `INSERT INTO pet (name, category_id, status) SELECT 'x', i, %STATUS% FROM generate_series(1, ${ROWS}) AS n (i)`,
+  },
+  MariaDB: {
+    plans: async (engine, sql, values) => {
+      await engine.dataSource.query('ANALYZE TABLE pet');
+      return [text(await engine.rows(`EXPLAIN ${sql}`, values))];
+    },
+    fill: `INSERT INTO pet (name, category_id, status) SELECT 'x', i, %STATUS% FROM (SELECT seq AS i FROM seq_1_to_${ROWS}) AS n`,
+  },
+};
+
+function text(rows: unknown): string {
+  return JSON.stringify(rows, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+}
+
+describe.each(lastingKinds)('the plans of $name', (kind: StoreKind) => {
+  let store: TestStore;
+  const explain = EXPLAIN[kind.name] as (typeof EXPLAIN)[string];
+
+  beforeAll(async () => {
+    store = await kind.create();
+  });
+
+  afterAll(() => store.remove());
+
+  const use = <T>(work: (engine: Engine) => Promise<T>): Promise<T> => {
+    const { database, databaseLimits } = readConfig({ DATABASE_URL: store.url });
+    return withEngine(database as LastingUrl, databaseLimits, work);
+  };
+
+  it.each([
+    ['of which the statuses are mixed', `CASE i % 3 WHEN 0 THEN 'sold' WHEN 1 THEN 'pending' ELSE 'available' END`],
+    ['of which the sold ones are few and old', `CASE WHEN i <= 30 THEN 'sold' ELSE 'available' END`],
+  ])('walk one index, without a sort or a filter, through animals %s', async (_which, status) => {
+    await use(async (engine) => {
+      await applySteps(engine);
+      await engine.dataSource.query('DELETE FROM pet');
+      await engine.dataSource.query(explain.fill.replace('%STATUS%', status));
+      for (const [list, index, values] of LISTS) {
+        for (const plan of await explain.plans(engine, engine.lists[list], values)) {
+          expect({ list, plan }).not.toEqual({
+            list,
+            plan: expect.stringMatching(/sort|temp b-tree|seq scan|filter:|"ALL"/i),
+          });
+          const walked = index === 'primary' ? /PK_|PRIMARY|SCAN pet"/ : /pet_status_id/;
+          expect({ list, plan }).toEqual({ list, plan: expect.stringMatching(walked) });
+        }
+      }
+    });
+  });
+});
