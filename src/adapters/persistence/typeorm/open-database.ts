@@ -24,8 +24,13 @@ export async function openDatabase(
   observer?: DatabaseObserver,
 ): Promise<Database> {
   const database = new Database(await engineOf(url, limits), report, observer);
-  await database.open();
-  return database;
+  try {
+    await database.open();
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
 }
 
 /** Lends the database that the URL names, its schema as it is found; rejects with `StoreUnavailable` where it cannot answer. */

@@ -3,6 +3,7 @@ import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js
 import { Engine } from '../../../../src/adapters/persistence/typeorm/engines/engine.js';
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
 import { applySteps, revertStep, schemaSteps } from '../../../../src/adapters/persistence/typeorm/schema-steps.js';
+import { UsageError } from '../../../../src/application/errors.js';
 import { readConfig } from '../../../../src/config.js';
 import { lastingKinds, openStoreAt, TestStore } from '../../../support/stores.js';
 
@@ -72,5 +73,31 @@ describe.each(lastingKinds)('the migrations on $name', (kind) => {
       expect(indices).toContain('id,status');
       expect(table?.primaryColumns.map(({ name }) => name)).toEqual(['id']);
     });
+  });
+
+  it('are applied once by processes that start together, which take turns', async () => {
+    const applied = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        let names: string[] = [];
+        await withSchema(async (engine) => void (names = await applySteps(engine)));
+        return names;
+      }),
+    );
+    expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
+  });
+
+  it('are refused in one line where a newer build has added to them', async () => {
+    const message =
+      'The schema of the database is newer than this build, which does not know AddOwner1900000000000; run the build that made it, or a newer one.';
+    await withSchema(async (engine) => {
+      await applySteps(engine);
+      await engine.dataSource.query(
+        `INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`,
+      );
+      for (const step of [schemaSteps(engine.dataSource), applySteps(engine), revertStep(engine)]) {
+        await expect(step).rejects.toEqual(new UsageError(message));
+      }
+    });
+    await expect(openStoreAt(store.url)).rejects.toEqual(new UsageError(message));
   });
 });
