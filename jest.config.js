@@ -7,5 +7,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
+  // Jest would leave one processor idle.
+  maxWorkers: '100%',
   testTimeout: 20_000,
 };

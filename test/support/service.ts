@@ -35,7 +35,7 @@ export class Service {
 
   /**
    * Starts it with these variables in its environment, and no others; on the in-memory store and without a log unless they say
-   * otherwise. `write` is handed each line of the log.
+   * otherwise. Its key is the first of `API_KEYS`, or a new one. `write` is handed each line of the log.
    */
   static async start(
     environment: Record<string, string> = {},
@@ -45,8 +45,8 @@ export class Service {
     const app = await createApp(config, new Log(config.log, write));
     await app.listen(0, '127.0.0.1');
     const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
-    const { text } = await app.get(ApiKeyService).create('test');
-    return new Service(app, port, text);
+    const key = config.apiKeys[0] ?? (await app.get(ApiKeyService).create('test')).text;
+    return new Service(app, port, key);
   }
 
   /**
