@@ -64,8 +64,10 @@ export function readConfig(env: Environment = process.env): Config {
 
   const production = text('NODE_ENV') === 'production';
   // Where a person watches, the greeting should stay in sight.
-  const level = LOG_LEVELS.find((each) => each === (text('LOG_LEVEL') ?? (production ? 'info' : 'warn')));
-  if (!level) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not "${text('LOG_LEVEL')}".`);
+  const wanted = text('LOG_LEVEL') ?? (production ? 'info' : 'warn');
+  const level = LOG_LEVELS.find((each) => each === wanted);
+  if (!level)
+    throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not ${JSON.stringify(wanted)}.`);
 
   return {
     port: integer('PORT', 3000, 0, 65_535),

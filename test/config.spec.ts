@@ -181,7 +181,7 @@ const SETTINGS: readonly Setting[] = [
     read: ({ log }) => log,
     unset: { level: 'warn', json: false },
     good: (['silent', 'error', 'warn', 'info', 'debug'] as const).map((level) => [level, { level, json: false }]),
-    bad: ['trace', 'Info', 'warn ', '30', 'constructor'],
+    bad: ['trace', 'Info', 'warn ', '30', 'constructor', 'info\nwarn'],
   },
   {
     name: 'METRICS_PORT',
@@ -289,6 +289,17 @@ describe('API_KEYS_FILE', () => {
 });
 
 describe('the environment', () => {
+  it('of production has a log of JSON that tells more', () => {
+    expect(readConfig({ NODE_ENV: 'production' }).log).toEqual({ level: 'info', json: true });
+  });
+
+  it('has an address for the metrics, where they have a port', () => {
+    const metrics = (host: string) => readConfig({ METRICS_PORT: '9464', METRICS_HOST: host }).metrics;
+    expect(metrics('')).toEqual({ port: 9464, host: '127.0.0.1' });
+    expect(metrics('0.0.0.0')).toEqual({ port: 9464, host: '0.0.0.0' });
+    expect(readConfig({ METRICS_HOST: '0.0.0.0' }).metrics).toBeUndefined();
+  });
+
   it('may have variables that are none of the settings', () => {
     expect(readConfig({ PATH: '/bin', port: '1', Port: '2' })).toEqual(readConfig({}));
   });
