@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Metrics } from '../../../src/adapters/metrics/metrics.js';
 import { Service } from '../../support/service.js';
 import { lastingKinds, TestStore } from '../../support/stores.js';
@@ -85,18 +85,24 @@ describe.each(lastingKinds)('the metrics on $name', (kind) => {
 });
 
 describe('the port of the metrics', () => {
+  let service: Service;
+  let port: number;
+
+  beforeEach(async () => {
+    service = await Service.start({ METRICS_PORT: '0' });
+    port = service.app.get<Metrics>('Metrics').port;
+  });
+
+  afterEach(() => service.stop());
+
   it('is closed when the service stops', async () => {
-    const service = await Service.start({ METRICS_PORT: '0' });
-    const address = `http://127.0.0.1:${service.app.get<Metrics>('Metrics').port}/metrics`;
+    const address = `http://127.0.0.1:${port}/metrics`;
     expect((await fetch(address)).status).toBe(200);
     await service.stop();
     await expect(fetch(address)).rejects.toThrow('fetch failed');
   });
 
   it('is refused with a reason where it is taken', async () => {
-    const service = await Service.start({ METRICS_PORT: '0' });
-    const { port } = service.app.get<Metrics>('Metrics');
     await expect(Service.start({ METRICS_PORT: String(port) })).rejects.toThrow(`127.0.0.1:${port}`);
-    await service.stop();
   });
 });

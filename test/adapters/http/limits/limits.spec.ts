@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeyService } from '../../../../src/application/api-key.service.js';
 import { Answer, Ask, Service } from '../../../support/service.js';
 
@@ -8,15 +8,21 @@ const codeOf = (answer: Answer) =>
 const withKey = (key: string): Ask => ({ headers: { Authorization: `Bearer ${key}` } });
 
 describe('without limits', () => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await Service.start();
+  });
+
+  afterAll(() => service.stop());
+
   it('any number of requests and of failures is answered, and no answer speaks of limits', async () => {
-    const service = await Service.start();
     for (let i = 0; i < 50; i++) expect(codeOf(await service.send('/v1/pets', { key: false }))).toBe('api_key_missing');
     for (let i = 0; i < 50; i++) {
       const answer = await service.send('/v1/pets');
       expect(answer.status).toBe(200);
       expect(answer.headers).not.toHaveProperty('ratelimit');
     }
-    await service.stop();
   });
 });
 
@@ -68,8 +74,12 @@ describe('a limit of requests', () => {
 });
 
 describe('a limit of failures to authenticate', () => {
+  let service: Service;
+
+  afterEach(() => service.stop());
+
   it('refuses any further failure of the address, and keys not accepted before without looking at them', async () => {
-    const service = await Service.start({ AUTH_FAILURE_LIMIT: '3' });
+    service = await Service.start({ AUTH_FAILURE_LIMIT: '3' });
     const fresh = (await service.app.get(ApiKeyService).create('fresh')).text;
     expect((await service.send('/v1/pets')).status).toBe(200);
     expect(codeOf(await service.send('/v1/pets', { key: false }))).toBe('api_key_missing');
@@ -90,15 +100,13 @@ describe('a limit of failures to authenticate', () => {
     expect(codeOf(await service.send('/v1/pets', { key: false }))).toBe('rate_limited');
     expect(codeOf(await service.send('/v1/pets', withKey(fresh)))).toBe('rate_limited');
     expect((await service.send('/v1/pets')).status).toBe(200);
-    await service.stop();
   });
 
   it('ends the grace of a key that is revoked', async () => {
-    const service = await Service.start({ AUTH_FAILURE_LIMIT: '1' });
+    service = await Service.start({ AUTH_FAILURE_LIMIT: '1' });
     expect((await service.send('/v1/pets')).status).toBe(200);
     await service.app.get(ApiKeyService).revoke('test');
     expect(codeOf(await service.send('/v1/pets'))).toBe('api_key_revoked');
     expect(codeOf(await service.send('/v1/pets'))).toBe('rate_limited');
-    await service.stop();
   });
 });
