@@ -149,6 +149,8 @@ const SETTINGS: readonly Setting[] = [
       'postgres://user:hunter2%zz@host/db',
       'postgres://:hunter2@host/db',
       'mariadb://user:hunter2@host',
+      'mariadb://user:hunter2@127.0.0.1/db?ssl=verify-full',
+      'mysql://user:hunter2@[::1]/db?ssl=verify-full',
     ],
   },
   milliseconds('POOL_TIMEOUT', ({ databaseLimits }) => databaseLimits.poolTimeout, 3_000),

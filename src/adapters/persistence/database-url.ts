@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { UsageError } from '../../application/errors.js';
 
 /** How the connection to a database server is secured. */
@@ -61,14 +62,21 @@ export function databaseUrl(text: string): DatabaseUrl {
       'must be sqlite:FILE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://… or mariadb://… likewise, or memory:.',
     );
   }
+  const host = decoded(url.hostname.replace(/^\[(.*)\]$/, '$1'));
+  const { pool, tls } = parameters(url.searchParams, scheme);
+  // mysql2 takes every address for localhost when it compares the names of a certificate.
+  if (scheme.engine !== 'postgres' && tls?.mode === 'verify-full' && isIP(host) !== 0) {
+    throw new UsageError('must name the host, not give its address, where the certificate is to be compared with it.');
+  }
   return {
     engine: scheme.engine,
-    host: decoded(url.hostname.replace(/^\[(.*)\]$/, '$1')),
+    host,
     port: url.port === '' ? scheme.port : Number(url.port),
     user: decoded(url.username),
     ...(url.password !== '' && { password: decoded(url.password) }),
     database: decoded(url.pathname.slice(1)),
-    ...parameters(url.searchParams, scheme),
+    pool,
+    ...(tls && { tls }),
   };
 }
 
