@@ -23,7 +23,6 @@ if (options.help) {
   process.exit();
 }
 const animals = Number(options.animals);
-const connections = Number(options.connections);
 const KEY = 'key-of-the-benchmark';
 const headers = { authorization: `Bearer ${KEY}` };
 const folder = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
@@ -41,6 +40,13 @@ const targets = [
   },
   { name: 'node:http', command: ['bench/baseline.mjs'], variables: (file) => ({ FILE: file, API_KEY: KEY }) },
 ];
+
+/** The same build, which commits each animal by itself. */
+const oneCommitEach = {
+  ...targets[0],
+  name: 'one commit each',
+  command: ['--import', './bench/one-commit-each.mjs', 'dist/src/main.js'],
+};
 
 const loads = [
   {
@@ -135,7 +141,7 @@ function memory({ child }) {
 }
 
 /** Drives a target for so many seconds; every answer must have the right status, and one of them is read. */
-async function drive({ name, port }, load, seconds) {
+async function drive({ name, port }, load, connections, seconds) {
   const url = `http://127.0.0.1:${port}`;
   const [first] = load.requests;
   const sample = await fetch(url + first.path, {
@@ -158,6 +164,22 @@ async function drive({ name, port }, load, seconds) {
   if (result.errors > 0 || wrong.length > 0)
     throw new Error(`${name} answers ${load.name} wrongly: ${JSON.stringify(wrong)}, ${result.errors} errors`);
   return { rate: result.requests.total / result.duration, p99: result.latency.p99 };
+}
+
+/** Drives two targets in turns, and resolves to a row of a table: medians of both, and the ratio of the first to the second. */
+async function compare(load, connections, [first, second]) {
+  const runs = new Map([
+    [first, []],
+    [second, []],
+  ]);
+  for (const target of runs.keys()) await drive(target, load, connections, 1);
+  for (let round = 0; round < Number(options.rounds); round++) {
+    for (const [target, results] of runs) results.push(await drive(target, load, connections, Number(options.seconds)));
+  }
+  const rate = (target) => median(runs.get(target).map((run) => run.rate));
+  const p99 = (target) => median(runs.get(target).map((run) => run.p99));
+  const cells = [first, second].flatMap((target) => [rate(target).toFixed(0), p99(target)]);
+  return `| ${[load.name, ...cells, (rate(first) / rate(second)).toFixed(2)].join(' | ')} |`;
 }
 
 function fill() {
@@ -188,37 +210,26 @@ try {
     target.started = median(starts);
   }
   console.log(
-    `Node ${process.version}, ${cpus()[0].model}, ${animals} animals, ${connections} connections, ${options.rounds} rounds of ${options.seconds} s\n`,
+    `Node ${process.version}, ${cpus()[0].model}, ${animals} animals, ${options.connections} connections, ${options.rounds} rounds of ${options.seconds} s\n`,
   );
   console.log(
     '| request | this service, per second | p99 ms | node:http, per second | p99 ms | ratio |\n|---|---|---|---|---|---|',
   );
-  for (const load of loads) {
-    const results = new Map(targets.map((target) => [target, []]));
-    for (const target of targets) await drive(target, load, 1);
-    for (let round = 0; round < Number(options.rounds); round++) {
-      for (const target of targets) results.get(target).push(await drive(target, load, Number(options.seconds)));
-    }
-    const [ours, bare] = targets.map((target) => results.get(target));
-    const rate = (runs) => median(runs.map((run) => run.rate));
-    const p99 = (runs) => median(runs.map((run) => run.p99));
-    const cells = [
-      load.name,
-      rate(ours).toFixed(0),
-      p99(ours),
-      rate(bare).toFixed(0),
-      p99(bare),
-      (rate(ours) / rate(bare)).toFixed(2),
-    ];
-    console.log(`| ${cells.join(' | ')} |`);
-  }
+  for (const load of loads) console.log(await compare(load, Number(options.connections), targets));
   console.log('\n| | start to first 200, ms | memory idle, MB | after the load, MB |\n|---|---|---|---|');
   for (const target of targets) {
     console.log(
       `| ${target.name} | ${target.started.toFixed(0)} | ${target.idle.toFixed(0)} | ${memory(target).toFixed(0)} |`,
     );
   }
+  await start(oneCommitEach);
+  console.log('\n| connections | creates, per second | p99 ms | with one commit each, per second | p99 ms | ratio |');
+  console.log('|---|---|---|---|---|---|');
+  for (const connections of [1, Number(options.connections)]) {
+    const load = { ...loads.at(-1), name: String(connections) };
+    console.log(await compare(load, connections, [targets[0], oneCommitEach]));
+  }
 } finally {
-  for (const target of targets) if (target.child?.exitCode === null) await stop(target);
+  for (const target of [...targets, oneCommitEach]) if (target.child?.exitCode === null) await stop(target);
   rmSync(folder, { recursive: true, force: true });
 }
