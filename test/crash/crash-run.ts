@@ -45,7 +45,7 @@ export async function crashRun(program: string, kills: number, saboteur?: string
   const folder = mkdtempSync(join(tmpdir(), 'petstore-crash-'));
   const run = new CrashRun(program, join(folder, 'crash.sqlite'), saboteur);
   try {
-    for (let kill = 0; kill < kills; kill++) await run.writeUntilKilled(150 + randomInt(350));
+    for (let kill = 0; kill < kills; kill++) await run.writeUntilKilled(40 + randomInt(160));
     return await run.inspect(kills);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -57,6 +57,7 @@ class CrashRun {
   private readonly problems: string[] = [];
   private highest = 0n;
   private retries = 0;
+  private onAcknowledged: () => void = () => undefined;
 
   constructor(
     private readonly program: string,
@@ -64,11 +65,15 @@ class CrashRun {
     private readonly saboteur: string | undefined,
   ) {}
 
-  async writeUntilKilled(milliseconds: number): Promise<void> {
+  /** Lets the service live until so many more animals are acknowledged, however long that takes. */
+  async writeUntilKilled(acknowledgements: number): Promise<void> {
     const { service, port } = await this.start(this.saboteur);
     const agent = new Agent({ keepAlive: true, maxSockets: WRITERS });
     const lost = this.intents.filter(({ key, acknowledged }) => key !== undefined && acknowledged === undefined);
     const state = { alive: true };
+    this.onAcknowledged = () => {
+      if (--acknowledgements === 0) service.kill('SIGKILL');
+    };
     const writers = Array.from({ length: WRITERS }, async () => {
       while (state.alive) {
         const intent = lost.pop();
@@ -76,7 +81,6 @@ class CrashRun {
         await this.send(agent, port, intent ?? this.newIntent()).catch(() => undefined);
       }
     });
-    setTimeout(() => service.kill('SIGKILL'), milliseconds);
     await once(service, 'exit');
     state.alive = false;
     await Promise.all(writers);
@@ -148,6 +152,7 @@ class CrashRun {
       return;
     }
     intent.acknowledged = text;
+    this.onAcknowledged();
     const id = BigInt(/^\{"id":(\d+),/.exec(text)?.[1] ?? 0);
     if (text !== `{"id":${id},${intent.body.slice(1)}`) this.problems.push(`${intent.name} came back as ${text}.`);
     // An id given to a key before its answer was lost may be below what was acknowledged since, but not below the first floor.

@@ -248,8 +248,8 @@ describe('the order of checks', () => {
   beforeAll(async () => {
     service = await Service.start({
       CORS_ORIGINS: 'https://shop.example',
-      HEADERS_TIMEOUT: '200',
-      REQUEST_TIMEOUT: '400',
+      HEADERS_TIMEOUT: '500',
+      REQUEST_TIMEOUT: '1000',
     });
     await service.add(PET);
     await service.add('{"name":"Taken","categoryId":1}', { 'Idempotency-Key': 'taken' });

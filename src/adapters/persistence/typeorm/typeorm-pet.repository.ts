@@ -81,9 +81,12 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   private async commit(additions: readonly Addition[]): Promise<(Added | Error)[]> {
-    const outcomes = await this.database.run((engine) => engine.addPets(additions));
-    this.ownChanges++;
-    this.database.observer?.commit(additions.length);
-    return outcomes;
+    try {
+      return await this.database.run((engine) => engine.addPets(additions));
+    } finally {
+      // Even where it failed: a commit whose outcome is not known may have been one.
+      this.ownChanges++;
+      this.database.observer?.commit(additions.length);
+    }
   }
 }
