@@ -5,6 +5,8 @@ import { Addition, SELECT_PET } from './engines/engine.js';
 import { GroupCommit } from './group-commit.js';
 import { petOf } from './rows.js';
 
+const FIND_PET = `${SELECT_PET} WHERE id = ?`;
+
 /** The most marks forgotten in one statement, so that no writer waits long for it. */
 const MAX_FORGOTTEN = 1_000;
 
@@ -31,7 +33,7 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   async find(id: bigint): Promise<Pet | undefined> {
-    const row = await this.database.run((engine) => engine.row(`${SELECT_PET} WHERE id = ?`, [id]));
+    const row = await this.database.run((engine) => engine.row(FIND_PET, [id]));
     return row && petOf(row);
   }
 
