@@ -10,7 +10,7 @@ const STAGES = [
   'protocol error',
   'CORS preflight',
   '401',
-  // 429 stands here; it is shown where limits are set.
+  // 429 stands here: it is not in the request but in what came before it, and has a test of its own below.
   '404 route',
   '405',
   '406',
@@ -243,14 +243,15 @@ const PAIRS = FAULTS.map((first, i) => ({
 }));
 
 describe('the order of checks', () => {
+  const settings = { CORS_ORIGINS: 'https://shop.example', HEADERS_TIMEOUT: '500', REQUEST_TIMEOUT: '1000' };
   let service: Service;
+  /** A service whose key has made all of its requests. */
+  let limited: Service;
 
   beforeAll(async () => {
-    service = await Service.start({
-      CORS_ORIGINS: 'https://shop.example',
-      HEADERS_TIMEOUT: '500',
-      REQUEST_TIMEOUT: '1000',
-    });
+    service = await Service.start(settings);
+    limited = await Service.start({ ...settings, RATE_LIMIT: '1' });
+    await limited.send('/v1/pets');
     await service.add(PET);
     await service.add('{"name":"Taken","categoryId":1}', { 'Idempotency-Key': 'taken' });
     const issued = service.app.get(ApiKeyService);
@@ -260,10 +261,21 @@ describe('the order of checks', () => {
     while ((await service.send('/v1/pets', { key: false, headers: bearer(keys.expired) })).status !== 401);
   });
 
-  afterAll(() => service.stop());
+  afterAll(async () => {
+    await service.stop();
+    await limited.stop();
+  });
 
   it.each(FAULTS)('answers $name with $answer', async (only) => {
     await Promise.all(operations(only).map((operation) => expectAnswer(operation, [only], [only.answer])));
+  });
+
+  it.each(FAULTS)('answers 429 before or after $name, as its place is', async (only) => {
+    const before = ['protocol error', 'CORS preflight', '401'].includes(only.stage);
+    // The keys that have expired and that were revoked are those of the other service, and not known to this one.
+    const answers = only.stage === '401' ? [only.answer, 'api_key_invalid' as const] : [only.answer];
+    const expected = before ? answers : ['rate_limited' as const];
+    await Promise.all(operations(only).map((operation) => expectAnswer(operation, [only], expected, limited)));
   });
 
   it.each(PAIRS)('answers $name before what comes after it, and stores nothing', async ({ first, seconds }) => {
@@ -290,10 +302,15 @@ describe('the order of checks', () => {
     expect(met).toContain('400 fields, idempotency 422');
   });
 
-  async function expectAnswer(operation: Operation, faults: Fault[], answers: (ErrorCode | 204)[]): Promise<void> {
-    const draft = draftOf(operation, service.key);
+  async function expectAnswer(
+    operation: Operation,
+    faults: Fault[],
+    answers: (ErrorCode | 204)[],
+    asked = service,
+  ): Promise<void> {
+    const draft = draftOf(operation, asked.key);
     for (const { spoil } of faults) spoil(draft);
-    const answer = await Connection.ask(service.port, textOf(draft));
+    const answer = await Connection.ask(asked.port, textOf(draft));
     const told = answer.status === 204 ? 204 : expectErrorBody(answer).code;
     if (!answers.includes(told)) {
       throw new Error(
