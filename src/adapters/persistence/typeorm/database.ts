@@ -76,9 +76,13 @@ export class Database implements Readiness {
     return this.engine.twinsWait;
   }
 
-  /** See `Engine.revision`. */
+  /** See `Engine.revision`; undefined too where the database cannot say: who asks on is told why. */
   revision(): number | undefined {
-    return this.ready ? this.engine.revision() : undefined;
+    try {
+      return this.ready ? this.engine.revision() : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   async close(): Promise<void> {

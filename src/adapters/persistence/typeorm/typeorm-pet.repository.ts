@@ -3,6 +3,7 @@ import { NewPet, Pet } from '../../../domain/pets/pet.js';
 import { Database } from './database.js';
 import { Addition, SELECT_PET } from './engines/engine.js';
 import { GroupCommit } from './group-commit.js';
+import { Kept } from './kept.js';
 import { petOf } from './rows.js';
 
 const FIND_PET = `${SELECT_PET} WHERE id = ?`;
@@ -10,18 +11,19 @@ const FIND_PET = `${SELECT_PET} WHERE id = ?`;
 /** The most marks forgotten in one statement, so that no writer waits long for it. */
 const MAX_FORGOTTEN = 1_000;
 
-/** The most lists remembered, of 101 animals at most each. */
+/** The most lists kept, of 101 animals at most each, and the most animals kept by themselves. */
 const MAX_LISTS = 64;
+const MAX_PETS = 10_000;
 
 /** Animals in the table `pet`. */
 export class TypeOrmPetRepository extends PetRepository {
   private readonly adding = new GroupCommit((additions: readonly Addition[]) => this.commit(additions));
 
+  /** How often this process has written: what it writes adds to the lists, and changes no animal that is there. */
   private ownChanges = 0;
 
-  /** The lists read at one revision, by their query: they hold until the revision is another one. */
-  private readonly lists = new Map<string, readonly Pet[]>();
-  private listsRevision: number | undefined;
+  private readonly lists = new Kept<string, readonly Pet[]>(MAX_LISTS);
+  private readonly pets = new Kept<bigint, Pet | undefined>(MAX_PETS);
 
   constructor(private readonly database: Database) {
     super();
@@ -32,34 +34,25 @@ export class TypeOrmPetRepository extends PetRepository {
     return once && this.database.twinsWait ? this.addAlone(addition) : this.adding.add(addition);
   }
 
-  async find(id: bigint): Promise<Pet | undefined> {
-    const row = await this.database.run((engine) => engine.row(FIND_PET, [id]));
-    return row && petOf(row);
+  find(id: bigint): Promise<Pet | undefined> {
+    return this.pets.get(id, this.database.revision(), () => this.seek(id));
   }
 
   list(query: PetQuery): Promise<readonly Pet[]> {
     const others = this.database.revision();
-    if (others === undefined) return this.read(query);
-    const revision = others + this.ownChanges;
-    if (revision !== this.listsRevision) {
-      this.lists.clear();
-      this.listsRevision = revision;
-    }
-    return this.remembered(`${query.limit} ${query.status ?? ''} ${query.before ?? ''}`, query);
+    const revision = others === undefined ? undefined : others + this.ownChanges;
+    return this.lists.get(`${query.limit} ${query.status ?? ''} ${query.before ?? ''}`, revision, () =>
+      this.read(query),
+    );
   }
 
   async forgetMarks(before: Date): Promise<number> {
     return this.database.run((engine) => engine.forgetMarks(before.toISOString(), MAX_FORGOTTEN));
   }
 
-  /** The list of the query, read once at each revision: until something is written, a page costs next to nothing. */
-  private async remembered(name: string, query: PetQuery): Promise<readonly Pet[]> {
-    const known = this.lists.get(name);
-    if (known) return known;
-    const revision = this.listsRevision;
-    const pets = await this.read(query);
-    if (revision === this.listsRevision && this.lists.size < MAX_LISTS) this.lists.set(name, pets);
-    return pets;
+  private async seek(id: bigint): Promise<Pet | undefined> {
+    const row = await this.database.run((engine) => engine.row(FIND_PET, [id]));
+    return row && petOf(row);
   }
 
   private async read({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
