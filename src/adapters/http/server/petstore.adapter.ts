@@ -7,6 +7,7 @@ import { DirectRoutes, Handler } from './direct-routes.js';
 import { Request, Response } from './exchange.js';
 import { ExchangeObserver, observeExchanges } from './observe-exchanges.js';
 import { answerProtocolErrors, protocolFault, refuse } from './protocol-errors.js';
+import { Turns } from './turns.js';
 
 // Below the service's own prototypes stand Express's, and below those Node's.
 Object.setPrototypeOf(Request.prototype, express.request);
@@ -57,6 +58,13 @@ export class PetstoreAdapter extends ExpressAdapter {
     app.response = Object.assign(AppResponse.prototype, { app }) as unknown as express.Response;
     const { corsOrigins } = this.settings;
     const cors = corsOrigins.length > 0 ? allowOrigins(corsOrigins) : undefined;
+    const handle = (request: Request, response: Response) => {
+      // What came behind its head may have been no HTTP, and is answered then.
+      if (response.headersSent) return;
+      if (cors) cors(request, response, () => this.route(request, response));
+      else this.route(request, response);
+    };
+    const turns = new Turns();
     const { headersTimeout, requestTimeout, keepAliveTimeout, idleTimeout } = this.settings;
     const server = createServer<typeof Request, typeof Response>(
       {
@@ -72,10 +80,12 @@ export class PetstoreAdapter extends ExpressAdapter {
       (request, response) => {
         const fault = protocolFault(request);
         if (fault) return refuse(response, fault);
-        if (cors) cors(request, response, () => this.route(request, response));
-        else this.route(request, response);
+        turns.request(() => handle(request, response));
+        // Of a client that does not wait for its answers Node reads on until they pile up: so they are not put off.
+        if (!response.socket) turns.handle();
       },
     );
+    server.on('connection', () => turns.connection());
     server.timeout = idleTimeout;
     // Node leaves out what is past a number of lines; their length is bounded as it is.
     server.maxHeadersCount = 0;
