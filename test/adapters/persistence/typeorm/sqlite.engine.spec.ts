@@ -5,12 +5,25 @@ import { StoreUnavailable } from '../../../../src/application/errors.js';
 import { Database } from '../../../../src/adapters/persistence/typeorm/database.js';
 import { SqliteEngine } from '../../../../src/adapters/persistence/typeorm/engines/sqlite.engine.js';
 import { TypeOrmPetRepository } from '../../../../src/adapters/persistence/typeorm/typeorm-pet.repository.js';
+import { Store } from '../../../../src/app.module.js';
 import { NewPet } from '../../../../src/domain/pets/pet.js';
-import { freshStore } from '../../../support/fresh-store.js';
+import { freshStore, laterTurn } from '../../../support/fresh-store.js';
 import { lastingKinds, StoreKind } from '../../../support/stores.js';
 
 const sqlite = lastingKinds.find(({ name }) => name === 'SQLite') as StoreKind;
 const BELLA: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
+
+const USE = { digest: 'd'.repeat(64), name: 'shop', lastUsedAt: new Date(), getPetCalls: 1, lastGetPetAt: null };
+const KEY_OF_SHOP = {
+  digest: USE.digest,
+  name: 'shop',
+  prefix: 'pets_',
+  createdAt: new Date(),
+  expiresAt: null,
+  revokedAt: null,
+};
+
+type Opened = Store;
 
 describe('SQLite', () => {
   const store = freshStore(sqlite);
@@ -57,10 +70,10 @@ describe('SQLite', () => {
     const { pet } = await pets.add(BELLA);
     expect(await pets.find(pet.id)).toEqual(pet);
     another().prepare(`UPDATE pet SET name = 'Rex' WHERE id = ?`).run(pet.id);
-    await nextTurn();
+    await laterTurn();
     expect(await pets.find(pet.id)).toEqual({ ...pet, name: 'Rex' });
     another().prepare('DELETE FROM pet WHERE id = ?').run(pet.id);
-    await nextTurn();
+    await laterTurn();
     expect(await pets.find(pet.id)).toBeUndefined();
     const { pet: next } = await pets.add(BELLA);
     expect(await pets.find(next.id)).toEqual(next);
@@ -71,6 +84,27 @@ describe('SQLite', () => {
     expect(await pets.find(1n)).toBeUndefined();
     const { pet } = await pets.add(BELLA);
     expect(await pets.find(pet.id)).toEqual(pet);
+  });
+
+  it.each([
+    ['add an animal', ({ pets }: Opened) => pets.add(BELLA)],
+    ['write the use of a key down', ({ keys }: Opened) => keys.recordUses([USE])],
+  ])('shows what others commit at once, also where it has been in vain to %s', async (_what, write) => {
+    const opened = await store.open();
+    await opened.keys.add(KEY_OF_SHOP);
+    const other = another();
+    other.exec('BEGIN IMMEDIATE');
+    // It is tried every 5 ms while the lock is held.
+    const written = write(opened);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await opened.pets.list({ limit: 1 })).toEqual([]);
+    other.exec(`INSERT INTO pet (name, category_id, status) VALUES ('Rex', 1, 'sold')`);
+    other.exec('COMMIT');
+    // A look at the revision serves the turn of the event loop that it was made in.
+    await laterTurn();
+    const seen = await opened.pets.list({ limit: 1 });
+    await written;
+    expect(seen).toMatchObject([{ name: 'Rex' }]);
   });
 
   it('adds once the transaction that is in its way has ended, and is read meanwhile', async () => {
@@ -129,11 +163,6 @@ describe('SQLite', () => {
     }
   });
 });
-
-/** A request that was sent after something else was done arrives in a later turn of the event loop. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 async function pragma(dataSource: DataSource, name: string): Promise<unknown> {
   const [row] = await dataSource.query<Record<string, unknown>[]>(`PRAGMA ${name}`);

@@ -30,6 +30,35 @@ const FORGET_MARKS = `DELETE FROM idempotency_key
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/;
 
 /**
+ * A connection whose writes ask for the lock before anything else, by a statement that is not kept. In libsql one that is kept and finds
+ * the database locked stays under way until it is run again, and all that is read meanwhile is what was there when it began.
+ */
+class Connection extends Libsql {
+  override prepare<Values extends unknown[] | object = unknown[]>(sql: string) {
+    const prepared = super.prepare<Values>(sql);
+    if (/^\s*(INSERT|UPDATE|DELETE)\b/i.test(sql)) {
+      const statement = prepared as Libsql.Statement<unknown[]>;
+      const run = statement.run.bind(statement);
+      statement.run = (...values) => (this.inTransaction ? run(...values) : this.write(() => run(...values)));
+    }
+    return prepared;
+  }
+
+  /** Does it in a transaction that may write. */
+  write<T>(work: () => T): T {
+    this.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.exec('COMMIT');
+      return result;
+    } catch (error) {
+      if (this.inTransaction) this.exec('ROLLBACK');
+      throw error;
+    }
+  }
+}
+
+/**
  * SQLite, embedded, in one file. All requests share its one connection, whose calls return when they are done: whatever must
  * not be seen half done is done in one of them, or in one turn of the event loop.
  */
@@ -59,17 +88,11 @@ export class SqliteEngine implements Engine {
 
   // eslint-disable-next-line @typescript-eslint/require-await -- nothing may be read, written or rolled back in between
   async addPets(additions: readonly Addition[]): Promise<(Added | Error)[]> {
-    this.statement('BEGIN IMMEDIATE').run();
-    try {
-      const outcomes = additions.some(({ once }) => once)
+    return this.connection.write(() =>
+      additions.some(({ once }) => once)
         ? additions.map((addition) => this.addOne(addition))
-        : this.addAll(additions.map(({ pet }) => pet));
-      this.statement('COMMIT').run();
-      return outcomes;
-    } catch (error) {
-      if (this.connection.inTransaction) this.statement('ROLLBACK').run();
-      throw error;
-    }
+        : this.addAll(additions.map(({ pet }) => pet)),
+    );
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, where the driver throws
@@ -87,7 +110,7 @@ export class SqliteEngine implements Engine {
       // Only a column of this very type can be AUTOINCREMENT; it holds an int64 all the same.
       entities: entities('integer'),
       type: 'better-sqlite3',
-      driver: Libsql,
+      driver: Connection,
       database: this.file,
       enableWAL: true,
       // Never wait inside the driver, where the whole process would wait along.
@@ -149,8 +172,8 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  private get connection(): Libsql.Database {
-    return (this.dataSource.driver as unknown as { databaseConnection: Libsql.Database }).databaseConnection;
+  private get connection(): Connection {
+    return (this.dataSource.driver as unknown as { databaseConnection: Connection }).databaseConnection;
   }
 
   private statement(sql: string): Libsql.Statement<unknown[]> {
