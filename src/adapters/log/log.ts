@@ -21,13 +21,14 @@ export class Log implements LoggerService {
 
   private readonly output: BatchedOutput | undefined;
 
-  /** Writes to standard output, JSON in batches; or hands each line to `write`. */
-  constructor({ level, json }: LogSettings, write?: (line: string) => void) {
-    if (json && !write) this.output = new BatchedOutput();
-    const print = write ?? ((line: string) => void process.stdout.write(line));
+  /** Writes to standard output, JSON, and what must not be mixed with others' lines, in batches; or hands each line to `write`. */
+  constructor({ level, json, shared = false }: LogSettings, write?: (line: string) => void) {
+    if ((json || shared) && !write) this.output = new BatchedOutput(shared);
+    const { output } = this;
+    const print = write ?? ((line: string) => void (output ?? process.stdout).write(line));
     this.pino = pino(
       { level, base: null, timestamp, formatters: { level: (label) => ({ level: label }) } },
-      this.output ?? { write: json ? print : (line) => print(readable(line)) },
+      json && output ? output : { write: json ? print : (line) => print(readable(line)) },
     );
   }
 
