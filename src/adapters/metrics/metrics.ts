@@ -1,7 +1,8 @@
-import { once } from 'node:events';
-import { createServer, IncomingMessage, Server, ServerResponse } from 'node:http';
+import cluster from 'node:cluster';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Metric, Registry } from 'prom-client';
+import { tellMetrics } from './metrics-of-workers.js';
+import { MetricsServer } from './metrics-server.js';
 import { MetricsSettings } from './metrics-settings.js';
 import { Series, Tally } from './tally.js';
 
@@ -21,7 +22,10 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** The operation that is to be removed. */
 const DEPRECATED = 'getPet';
 
-/** Measures the service, and shows it to Prometheus at `/metrics` on a port of its own for as long as the service runs. */
+/**
+ * Measures the service, and shows it to Prometheus at `/metrics` on a port of its own for as long as the service runs; a worker tells
+ * the primary, which shows them all.
+ */
 export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly registry = new Registry();
   private readonly requests = new Tally(
@@ -44,9 +48,10 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly deprecatedCalls = new Map<string, number>();
   private readonly allQueries = this.queries.series();
   private readonly allCommits = this.commits.series();
-  private server: Server | undefined;
+  private readonly server: MetricsServer;
 
-  constructor(private readonly settings: MetricsSettings) {
+  constructor(settings: MetricsSettings) {
+    this.server = new MetricsServer(settings, () => this.registry.metrics());
     collectDefaultMetrics({ register: this.registry });
     const calls = this.deprecatedCalls;
     new Counter({
@@ -85,26 +90,15 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** Where the metrics are, while the service runs. */
   get port(): number {
-    const address = this.server?.address();
-    return typeof address === 'object' && address ? address.port : this.settings.port;
+    return this.server.port;
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    this.server = createServer((request, response) => void this.answer(request, response));
-    this.server.listen(this.settings.port, this.settings.host);
-    await once(this.server, 'listening');
+    if (cluster.isWorker) tellMetrics(this.registry);
+    else await this.server.open();
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    if (!this.server?.listening) return;
-    this.server.close();
-    this.server.closeAllConnections();
-    await once(this.server, 'close');
-  }
-
-  private async answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (url !== '/metrics') response.writeHead(404).end();
-    else if (method !== 'GET' && method !== 'HEAD') response.writeHead(405, { Allow: 'GET, HEAD' }).end();
-    else response.writeHead(200, { 'Content-Type': this.registry.contentType }).end(await this.registry.metrics());
+  onApplicationShutdown(): Promise<void> {
+    return this.server.close();
   }
 }

@@ -51,11 +51,12 @@ export class Tally {
   }
 
   /** What a registry of prom-client asks its metrics for. */
-  get(): { name: string; help: string; type: 'histogram'; values: Line[] } {
+  get(): { name: string; help: string; type: 'histogram'; aggregator: 'sum'; values: Line[] } {
     return {
       name: this.name,
       help: this.help,
       type: 'histogram',
+      aggregator: 'sum',
       values: this.all.flatMap((each) => this.lines(each)),
     };
   }
