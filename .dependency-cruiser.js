@@ -29,20 +29,20 @@ export default {
       comment: 'The configuration is handed down from main.',
       severity: 'error',
       from: { path: '^src/config\\.ts$' },
-      to: { path: '^src/(app\\.module|app|serve|main)\\.ts$' },
+      to: { path: '^src/(app\\.module|app|serve|stop|workers|main)\\.ts$' },
     },
     {
       name: 'app-module-stands-below-app',
       comment: 'The composition root is below what makes a server of it.',
       severity: 'error',
       from: { path: '^src/app\\.module\\.ts$' },
-      to: { path: '^src/(app|serve|main)\\.ts$' },
+      to: { path: '^src/(app|serve|stop|workers|main)\\.ts$' },
     },
     {
       name: 'app-stands-below-main',
       comment: 'The application can be made without being run.',
       severity: 'error',
-      from: { path: '^src/(app|serve)\\.ts$' },
+      from: { path: '^src/(app|serve|stop|workers)\\.ts$' },
       to: { path: '^(src/main|ormconfig)\\.ts$' },
     },
     {

@@ -10,6 +10,8 @@ export interface Config {
   /** Where to listen: a TCP port, 0 for any free one, and an address. */
   readonly port: number;
   readonly host: string;
+  /** By how many processes to serve. */
+  readonly workers: number;
   /** Whether `NODE_ENV` is `production`: no key is made or printed at the start. */
   readonly production: boolean;
   readonly database: DatabaseUrl;
@@ -69,12 +71,21 @@ export function readConfig(env: Environment = process.env): Config {
   if (!level)
     throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not ${JSON.stringify(wanted)}.`);
 
+  const workers = integer('WEB_CONCURRENCY', 1, 1, 64);
+  const database = readDatabaseUrl('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite');
+  if (workers > 1 && database.engine === 'memory') {
+    throw new ConfigError(
+      'WEB_CONCURRENCY must be 1 with DATABASE_URL=memory:, where each process would have animals of its own; or set DATABASE_URL to a database.',
+    );
+  }
+
   return {
     port: integer('PORT', 3000, 0, 65_535),
     host: text('HOST') ?? '127.0.0.1',
+    workers,
     production,
     stopTimeout: milliseconds('STOP_TIMEOUT', 10_000),
-    database: readDatabaseUrl('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite'),
+    database,
     databaseLimits: {
       poolTimeout: milliseconds('POOL_TIMEOUT', 3_000),
       statementTimeout: milliseconds('STATEMENT_TIMEOUT', 5_000),
@@ -95,7 +106,7 @@ export function readConfig(env: Environment = process.env): Config {
       rateLimit: limit('RATE_LIMIT'),
       authFailureLimit: limit('AUTH_FAILURE_LIMIT'),
     },
-    log: { level, json: production },
+    log: { level, json: production, shared: workers > 1 },
     metrics:
       text('METRICS_PORT') === undefined
         ? undefined

@@ -1,35 +1,43 @@
 #!/usr/bin/env node
+import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
 import type { INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import type { Actions } from './adapters/cli/actions.js';
 import { program } from './adapters/cli/program.js';
-import { ApiDocument } from './adapters/http/docs/api-document.js';
-import { Log } from './adapters/log/log.js';
 import type { LastingUrl } from './adapters/persistence/database-url.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
-import { ApiKeyService } from './application/api-key.service.js';
+import type { ApiKeyService } from './application/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
-import { PetService } from './application/pet.service.js';
-import { AppModule } from './app.module.js';
-import { createApp } from './app.js';
+import type { PetService } from './application/pet.service.js';
 import { ConfigError, readConfig, readDatabaseUrl } from './config.js';
-import { serve } from './serve.js';
+import { supervise, work } from './workers.js';
+
+// What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
+/** Serves by as many processes as are configured, this one being the only one, their primary, or one of them. */
+async function serve(): Promise<void> {
+  const config = readConfig();
+  if (cluster.isWorker) await work(config);
+  else if (config.workers > 1) await supervise(config, print);
+  else await (await import('./serve.js')).serve(config, print);
+}
+
 /** Lends the keys of the configured store to a command. */
-function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
+async function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
   const advice =
     'The keys of DATABASE_URL=memory: are gone with the process that serves them; give it keys in API_KEYS.';
+  const { ApiKeyService } = await import('./application/api-key.service.js');
   return withContext(advice, (context) => use(context.get(ApiKeyService)));
 }
 
 /** Lends the animals of the configured store to a command. */
-function withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T> {
+async function withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T> {
   const advice = 'The animals of DATABASE_URL=memory: would be gone with this command; set it to a database.';
+  const { PetService } = await import('./application/pet.service.js');
   return withContext(advice, (context) => use(context.get(PetService)));
 }
 
@@ -37,6 +45,8 @@ function withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T> {
 async function withContext<T>(advice: string, use: (context: INestApplicationContext) => Promise<T>): Promise<T> {
   const config = readConfig();
   if (config.database.engine === 'memory') throw new UsageError(advice);
+  const { NestFactory } = await import('@nestjs/core');
+  const { AppModule } = await import('./app.module.js');
   const context = await NestFactory.createApplicationContext(AppModule.of(config), {
     logger: ['error'],
     abortOnError: false,
@@ -76,6 +86,9 @@ function lastingUrl(option: string, text: string): LastingUrl {
 }
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
+  const { ApiDocument } = await import('./adapters/http/docs/api-document.js');
+  const { Log } = await import('./adapters/log/log.js');
+  const { createApp } = await import('./app.js');
   const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
   const app = await createApp({ ...readConfig(), database: { engine: 'memory' }, metrics: undefined }, log);
   try {
@@ -89,7 +102,7 @@ try {
   if (existsSync('.env')) process.loadEnvFile('.env');
   await program(
     {
-      serve: () => serve(readConfig(), print),
+      serve,
       withKeys,
       withPets,
       migrations: () => withSchema((engine, steps) => steps.schemaSteps(engine.dataSource)),
@@ -110,4 +123,6 @@ try {
     (error as { syscall?: string }).syscall;
   process.stderr.write(`${expected ? (error as Error).message : (error as Error).stack}\n`);
   process.exitCode = 1;
+  // Its channel to the primary would keep it.
+  if (cluster.isWorker) process.exit();
 }

@@ -60,6 +60,7 @@ const PLANTS: readonly Plant[] = [
   { rule: 'app-module-stands-below-app', file: 'src/app.module.ts', imports: 'src/app' },
   { rule: 'app-stands-below-main', file: 'src/app.ts', imports: 'src/main' },
   { rule: 'app-stands-below-main', file: 'src/serve.ts', imports: 'src/main' },
+  { rule: 'app-stands-below-main', file: 'src/workers.ts', imports: 'src/main' },
   {
     rule: 'http-does-not-know-persistence',
     file: 'src/adapters/http/q.ts',

@@ -96,6 +96,16 @@ const SETTINGS: readonly Setting[] = [
     bad: [],
   },
   {
+    name: 'WEB_CONCURRENCY',
+    read: ({ workers }) => workers,
+    unset: 1,
+    good: [
+      ['1', 1],
+      ['64', 64],
+    ],
+    bad: ['0', '65', ...BAD_INTEGERS],
+  },
+  {
     name: 'NODE_ENV',
     read: ({ production }) => production,
     unset: false,
@@ -181,8 +191,11 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'LOG_LEVEL',
     read: ({ log }) => log,
-    unset: { level: 'warn', json: false },
-    good: (['silent', 'error', 'warn', 'info', 'debug'] as const).map((level) => [level, { level, json: false }]),
+    unset: { level: 'warn', json: false, shared: false },
+    good: (['silent', 'error', 'warn', 'info', 'debug'] as const).map((level) => [
+      level,
+      { level, json: false, shared: false },
+    ]),
     bad: ['trace', 'Info', 'warn ', '30', 'constructor', 'info\nwarn'],
   },
   {
@@ -292,7 +305,16 @@ describe('API_KEYS_FILE', () => {
 
 describe('the environment', () => {
   it('of production has a log of JSON that tells more', () => {
-    expect(readConfig({ NODE_ENV: 'production' }).log).toEqual({ level: 'info', json: true });
+    expect(readConfig({ NODE_ENV: 'production' }).log).toEqual({ level: 'info', json: true, shared: false });
+  });
+
+  it('of several processes has a log that is shared, and no store in memory', () => {
+    expect(readConfig({ WEB_CONCURRENCY: '2' }).log.shared).toBe(true);
+    expect(readConfig({ WEB_CONCURRENCY: '1', DATABASE_URL: 'memory:' }).workers).toBe(1);
+    const message = complaint({ WEB_CONCURRENCY: '2', DATABASE_URL: 'memory:' });
+    expect(message).toMatch(
+      /^WEB_CONCURRENCY must be 1 with DATABASE_URL=memory:.*; or set DATABASE_URL to a database\.$/,
+    );
   });
 
   it('has an address for the metrics, where they have a port', () => {

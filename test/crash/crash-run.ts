@@ -72,7 +72,8 @@ class CrashRun {
     const lost = this.intents.filter(({ key, acknowledged }) => key !== undefined && acknowledged === undefined);
     const state = { alive: true };
     this.onAcknowledged = () => {
-      if (--acknowledgements === 0) service.kill('SIGKILL');
+      // With WEB_CONCURRENCY the service is several processes.
+      if (--acknowledgements === 0) process.kill(-(service.pid as number), 'SIGKILL');
     };
     const writers = Array.from({ length: WRITERS }, async () => {
       while (state.alive) {
@@ -187,6 +188,7 @@ class CrashRun {
         PROGRAM: pathToFileURL(`${this.program}/`).href,
       },
       stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
     });
     const port = await new Promise<number>((resolve, reject) => {
       let greeting = '';

@@ -32,9 +32,15 @@ export class WorkingFolder {
 
   /** Starts the service on a free port, and resolves once its greeting is there. */
   async serve(variables: Variables = {}): Promise<RunningService> {
+    const service = this.start(variables);
+    await service.greeted(variables.NODE_ENV === 'production' ? /^Docs: .*\n/m : /^(Try|Keys): .*\n/m);
+    return service;
+  }
+
+  /** Starts the service on a free port. */
+  start(variables: Variables = {}): RunningService {
     const service = new RunningService(this.spawn(['serve'], { PORT: '0', ...variables }));
     this.running.push(service);
-    await service.greeted(variables.NODE_ENV === 'production' ? /^Docs: .*\n/m : /^(Try|Keys): .*\n/m);
     return service;
   }
 
@@ -65,8 +71,10 @@ export class WorkingFolder {
 export class RunningService {
   private readonly out: () => string;
   private readonly err: () => string;
+  private readonly closed: Promise<unknown>;
 
   constructor(private readonly process: ChildProcess) {
+    this.closed = once(process, 'close');
     this.out = textOf(process.stdout);
     this.err = textOf(process.stderr);
   }
@@ -74,6 +82,21 @@ export class RunningService {
   /** Everything that it has written so far, to both of its outputs. */
   get log(): string {
     return this.out() + this.err();
+  }
+
+  /** The id of the process. */
+  get pid(): number {
+    return this.process.pid as number;
+  }
+
+  /** The ids of the processes that it has started and that have not ended. */
+  get workers(): number[] {
+    try {
+      const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8');
+      return children.trim().split(' ').filter(Boolean).map(Number);
+    } catch {
+      return [];
+    }
   }
 
   /** The base address that the greeting names. */
@@ -96,13 +119,29 @@ export class RunningService {
     }
   }
 
+  /** Reads its standard output a little now and then from here on; what is returned makes it read as before. */
+  readSlowly(): () => void {
+    const out = this.process.stdout as NodeJS.ReadableStream;
+    const timer = setInterval(() => {
+      out.once('data', () => out.pause());
+      out.resume();
+    }, 20);
+    out.pause();
+    return () => {
+      clearInterval(timer);
+      out.resume();
+    };
+  }
+
   /** Sends a signal, and resolves to the exit code once the process has ended; null where the signal ended it. */
-  async end(signal: NodeJS.Signals): Promise<number | null> {
-    if (this.process.exitCode === null && this.process.signalCode === null) {
-      const closed = once(this.process, 'close');
-      this.process.kill(signal);
-      await closed;
-    }
+  end(signal: NodeJS.Signals): Promise<number | null> {
+    this.process.kill(signal);
+    return this.ended();
+  }
+
+  /** Resolves to the exit code once the process, and all that write to its outputs, have ended; null where a signal ended it. */
+  async ended(): Promise<number | null> {
+    await this.closed;
     return this.process.exitCode;
   }
 
