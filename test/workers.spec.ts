@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
@@ -47,7 +48,7 @@ afterEach(() => folder.remove());
 const PRODUCTION = { NODE_ENV: 'production', WEB_CONCURRENCY: '2', API_KEYS: KEY };
 
 function ask(
-  service: RunningService,
+  service: { readonly address: string },
   path: string,
   { body, headers, agent, sent }: Ask = {},
   key = KEY,
@@ -80,11 +81,11 @@ const times = <T>(count: number, act: (index: number) => Promise<T>): Promise<T[
   Promise.all(Array.from({ length: count }, (_, index) => act(index)));
 
 /** Asks again and again until the condition holds. */
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+async function until(condition: () => boolean | Promise<boolean>, pause = 20): Promise<void> {
   const end = Date.now() + PATIENCE;
   while (!(await condition())) {
     if (Date.now() > end) throw new Error(`It did not come about: ${condition.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
@@ -400,22 +401,59 @@ describe('the log of several workers', () => {
   it.each([
     ['JSON', PRODUCTION, /^\{"level":"\w+".*"ms":[\d.]+,"key":"configured-1"\}$/],
     ['text', { ...PRODUCTION, NODE_ENV: '' }, /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request=\S+ .* key=configured-1$/],
-  ])('is whole lines of %s, however slow its reader is', async (_form, variables, line) => {
-    const service = await folder.serve({ ...variables, LOG_LEVEL: 'info', WEB_CONCURRENCY: '2' });
-    const greeted = service.log.length;
-    const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true }));
-    const resume = service.readSlowly();
-    await Promise.all(
-      agents.map(async (agent) => {
-        for (let i = 0; i < 600; i++) expect((await ask(service, '/pets', { agent })).status).toBe(200);
+  ])('is whole lines of %s in a pipe, however slow its reader is', async (_form, variables, line) => {
+    // Node's own "pipe" is a pair of sockets.
+    const pipe = join(folder.path, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const input = openSync(pipe, 'r+');
+    const output = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    const service = spawn(process.execPath, [join(program, 'src/main.js')], {
+      cwd: folder.path,
+      env: { ...variables, PORT: '0', LOG_LEVEL: 'info' },
+      stdio: ['ignore', input, 'inherit'],
+    });
+    const exit = once(service, 'exit');
+    let text = '';
+    try {
+      await until(() => {
+        text += readSome(output);
+        return text.includes('Docs: ');
+      });
+      const address = /open at (\S+)/.exec(text)?.[1] as string;
+      await times(8, async () => {
+        const agent = new Agent({ keepAlive: true });
+        for (let i = 0; i < 600; i++) expect((await ask({ address }, '/pets', { agent })).status).toBe(200);
         agent.destroy();
-      }),
-    );
-    const ended = service.end('SIGTERM');
-    resume();
-    expect(await ended).toBe(0);
-    const lines = service.log.slice(greeted).trimEnd().split('\n');
-    for (const each of lines) expect(each).toMatch(line);
-    expect(lines).toHaveLength(4_800);
+      });
+      // By now the pipe is full, and each worker has more lines than fit into it.
+      service.kill('SIGTERM');
+      await until(() => {
+        text += readSome(output);
+        return service.exitCode !== null;
+      }, 1);
+      expect(await exit).toEqual([0, null]);
+      text += readSome(output, 2 ** 20);
+    } finally {
+      service.kill('SIGKILL');
+      closeSync(input);
+      closeSync(output);
+    }
+    const lines = text
+      .slice(text.indexOf('\n', text.lastIndexOf('Docs: ')) + 1)
+      .trimEnd()
+      .split('\n');
+    for (const each of lines.filter((each) => !each.startsWith('Keys: '))) expect(each).toMatch(line);
+    expect(lines.filter((each) => line.test(each))).toHaveLength(4_800);
   });
 });
+
+/** What is in the pipe, up to so many bytes. */
+function readSome(pipe: number, most = 3_000): string {
+  const buffer = Buffer.alloc(most);
+  try {
+    return buffer.toString('latin1', 0, readSync(pipe, buffer));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return '';
+    throw error;
+  }
+}

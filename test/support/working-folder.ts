@@ -119,20 +119,6 @@ export class RunningService {
     }
   }
 
-  /** Reads its standard output a little now and then from here on; what is returned makes it read as before. */
-  readSlowly(): () => void {
-    const out = this.process.stdout as NodeJS.ReadableStream;
-    const timer = setInterval(() => {
-      out.once('data', () => out.pause());
-      out.resume();
-    }, 20);
-    out.pause();
-    return () => {
-      clearInterval(timer);
-      out.resume();
-    };
-  }
-
   /** Sends a signal, and resolves to the exit code once the process has ended; null where the signal ended it. */
   end(signal: NodeJS.Signals): Promise<number | null> {
     this.process.kill(signal);
