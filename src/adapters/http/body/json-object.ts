@@ -28,6 +28,11 @@ export function jsonMembers(text: string): Member[] {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw new ApiError('invalid_body', `The body must be a JSON object, not ${kindOf(parsed)}.`);
   }
+  const entries = Object.entries(parsed as Record<string, unknown>);
+  // A flat text that comes out again as it went in has no duplicates, and no number that was rounded: it need not be read again.
+  if (entries.every(([, value]) => typeof value !== 'object') && JSON.stringify(parsed) === text) {
+    return entries.map(([name, value]) => ({ name, value: typeof value === 'number' ? numberOf(`${value}`) : value }));
+  }
   const members: Member[] = [];
   let at = behindSpace(text, text.indexOf('{') + 1);
   while (text[at] !== '}') {
@@ -50,9 +55,13 @@ export function kindOf(value: unknown): string {
 }
 
 function valueOf(source: string): unknown {
-  if (/^[-0-9]/.test(source)) return int64FromLiteral(source) ?? new NumberLiteral(source);
+  if (/^[-0-9]/.test(source)) return numberOf(source);
   if (source.startsWith('{')) return {};
   return source.startsWith('[') ? [] : JSON.parse(source);
+}
+
+function numberOf(literal: string): bigint | NumberLiteral {
+  return int64FromLiteral(literal) ?? new NumberLiteral(literal);
 }
 
 // From here on the text is known to be valid.
