@@ -29,13 +29,13 @@ export class GroupCommit<Job, Result> {
       this.waiting.push({ job, resolve, reject });
       if (this.underWay) return;
       this.underWay = true;
-      // What arrived in the same turn of the event loop comes along.
-      setImmediate(() => void this.work());
+      void this.work();
     });
   }
 
   private async work(): Promise<void> {
     while (this.waiting.length > 0) {
+      await this.gather();
       const batch = this.waiting.splice(0, MAX_BATCH);
       try {
         const results = await this.commit(batch.map(({ job }) => job));
@@ -49,9 +49,12 @@ export class GroupCommit<Job, Result> {
         const behind = error instanceof StoreUnavailable ? this.waiting.splice(0) : [];
         for (const { reject } of [...batch, ...behind]) reject(error);
       }
-      // Let the requests in that arrived while the commit held the process.
-      await new Promise((resolve) => setImmediate(resolve));
     }
     this.underWay = false;
+  }
+
+  /** Lets the jobs come in of requests that arrive in this turn of the event loop or the next one: they are handled behind their turn. */
+  private gather(): Promise<void> {
+    return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   }
 }

@@ -102,9 +102,9 @@ describe('SQLite', () => {
     other.exec('COMMIT');
     // A look at the revision serves the turn of the event loop that it was made in.
     await laterTurn();
-    const seen = await opened.pets.list({ limit: 1 });
+    const seen = await opened.pets.list({ limit: 2 });
     await written;
-    expect(seen).toMatchObject([{ name: 'Rex' }]);
+    expect(seen.map(({ name }) => name)).toContain('Rex');
   });
 
   it('adds once the transaction that is in its way has ended, and is read meanwhile', async () => {
