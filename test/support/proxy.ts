@@ -6,6 +6,7 @@ export class Proxy {
   private readonly server: Server;
   private readonly pairs = new Set<readonly [Socket, Socket]>();
   private held = false;
+  private heard: Buffer[] = [];
 
   private constructor(target: number) {
     this.server = createServer((client) => {
@@ -18,6 +19,7 @@ export class Proxy {
         if (this.held) from.unpipe(to).pause();
       }
       client.on('close', () => this.pairs.delete(pair));
+      client.on('data', (bytes: Buffer) => this.heard.push(bytes));
     });
   }
 
@@ -30,6 +32,11 @@ export class Proxy {
 
   get port(): number {
     return (this.server.address() as AddressInfo).port;
+  }
+
+  /** What the clients have sent since this was last asked. */
+  sent(): Buffer {
+    return Buffer.concat(this.heard.splice(0));
   }
 
   /** Forwards nothing more, and says nothing: not on the connections there are, nor on new ones. */
