@@ -1,0 +1,83 @@
+// Measures what a page costs where there are few animals and where there are many: the first page and one far down, with each filter.
+import { Cursors } from '../dist/src/application/cursors.js';
+import { NodeSecrets } from '../dist/src/adapters/crypto/node-secrets.js';
+import { databaseUrl } from '../dist/src/adapters/persistence/database-url.js';
+import { openDatabase } from '../dist/src/adapters/persistence/typeorm/open-database.js';
+import { TypeOrmInstallation } from '../dist/src/adapters/persistence/typeorm/typeorm-installation.js';
+import {
+  bench,
+  fill,
+  machine,
+  measure,
+  options,
+  pin,
+  postgresDatabase,
+  reads,
+  service,
+  sqliteDatabase,
+  start,
+  stop,
+  table,
+} from './harness.mjs';
+
+const { few, many, rounds, seconds, postgres } = options({
+  few: 100_000,
+  many: 5_000_000,
+  rounds: 3,
+  seconds: 3,
+  postgres: '',
+});
+
+const LIMIT = 20;
+const STATUSES = [undefined, 'available', 'pending', 'sold'];
+
+/** The path of a page at some place, nine tenths down, for each filter; their cursors are made as the service makes them. */
+async function pagesFarDown(url, animals) {
+  const database = await openDatabase(databaseUrl(url), { poolTimeout: 3_000, statementTimeout: 5_000 }, console.warn);
+  const cursors = new Cursors(new TypeOrmInstallation(database), new NodeSecrets());
+  const page = async (status) => {
+    const id = BigInt(Math.round(animals * (0.1 + Math.random() / 100)));
+    return `${list(status)}&cursor=${await cursors.write(id, status)}`;
+  };
+  const pages = await Promise.all(
+    STATUSES.map((status) => Promise.all(Array.from({ length: 200 }, () => page(status)))),
+  );
+  await database.close();
+  return pages;
+}
+
+function list(status) {
+  return `/v1/pets?limit=${LIMIT}${status === undefined ? '' : `&status=${status}`}`;
+}
+
+async function compare(kind, urls, pinned) {
+  const targets = [];
+  const far = [];
+  for (const [i, animals] of [few, many].entries()) {
+    await fill(urls[i], animals);
+    far.push(await pagesFarDown(urls[i], animals));
+    targets.push(await start(service(`${animals} animals`, urls[i], ['--import', './bench/nothing-kept.mjs']), pinned));
+  }
+  console.log(`\n${kind}, pages of ${LIMIT}, nothing kept, 32 connections:`);
+  const row = table('page', `${few} animals, per second`, `${many} animals, per second`, 'ratio');
+  for (const [i, status] of STATUSES.entries()) {
+    for (const [place, paths] of [
+      ['first', () => [list(status)]],
+      ['far down', (size) => far[size][i]],
+    ]) {
+      const name = `${place}, ${status ?? 'all'}`;
+      const loads = targets.map((_, size) => reads(name, paths(size), LIMIT));
+      const [before, after] = await measure(targets, loads, { connections: 32, rounds, seconds });
+      row(name, before.rate, after.rate, after.rate / before.rate);
+    }
+  }
+  for (const target of targets) await stop(target);
+}
+
+await bench(async () => {
+  console.log(`${machine()}, ${rounds} rounds of ${seconds} s`);
+  const pinned = pin();
+  await compare('SQLite', [sqliteDatabase(), sqliteDatabase()], pinned);
+  if (postgres === '') return;
+  await compare('PostgreSQL', [await postgresDatabase(postgres), await postgresDatabase(postgres)], pinned);
+});

@@ -1,0 +1,212 @@
+// What the benchmarks share: data, targets, load and figures.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import autocannon from 'autocannon';
+import pg from 'pg';
+import { engineOf } from '../dist/src/adapters/persistence/typeorm/open-database.js';
+import { databaseUrl } from '../dist/src/adapters/persistence/database-url.js';
+
+export const KEY = 'key-of-the-benchmark';
+export const headers = { authorization: `Bearer ${KEY}` };
+
+/** The options of the command line, by their defaults: numbers, or the URL of a database, which may be left out. */
+export function options(defaults) {
+  const entries = Object.entries(defaults);
+  const texts = Object.fromEntries(entries.map(([name, value]) => [name, { type: 'string', default: String(value) }]));
+  const { values } = parseArgs({ options: { ...texts, help: { type: 'boolean' } } });
+  if (values.help) {
+    console.log(
+      entries.map(([name, value]) => `[--${name} ${value || 'postgres://USER:PASSWORD@HOST/DATABASE'}]`).join(' '),
+    );
+    process.exit();
+  }
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === 'number' ? Number(values[name]) : values[name]]),
+  );
+}
+
+/** What is to be removed at the end, in turn from the last one. */
+const leftovers = [];
+
+/** Runs a benchmark, and leaves nothing of it behind. */
+export async function bench(run) {
+  try {
+    await run();
+  } finally {
+    for (const remove of leftovers.reverse()) await remove();
+  }
+}
+
+/** Gives the servers the first processor to themselves where there are two, and the load the second. */
+export function pin() {
+  if (cpus().length < 2 || !hasTaskset()) return [];
+  execFileSync('taskset', ['-cp', '1', String(process.pid)], { stdio: 'ignore' });
+  return ['taskset', '-c', '0'];
+}
+
+function hasTaskset() {
+  try {
+    execFileSync('taskset', ['-V'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A database of its own on a server, by the `DATABASE_URL` of any other one there. */
+export async function postgresDatabase(server) {
+  const name = `petstore_bench_${process.pid}_${leftovers.length}`;
+  const say = async (sql) => {
+    const client = new pg.Client({ connectionString: server });
+    await client.connect();
+    await client.query(sql);
+    await client.end();
+  };
+  await say(`CREATE DATABASE ${name}`);
+  leftovers.push(() => say(`DROP DATABASE ${name} WITH (FORCE)`));
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** A new file for a SQLite database. */
+export function sqliteDatabase() {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
+  leftovers.push(() => rmSync(folder, { recursive: true, force: true }));
+  return `sqlite:${join(folder, 'petstore.sqlite')}`;
+}
+
+/** A copy of a SQLite database that nobody has open. */
+export function copyOf(url) {
+  const copy = sqliteDatabase();
+  copyFileSync(url.replace('sqlite:', ''), copy.replace('sqlite:', ''));
+  return copy;
+}
+
+/** Makes the tables, by the service itself, and so many animals, a third of each status, directly. */
+export async function fill(url, animals) {
+  execFileSync(process.execPath, ['dist/src/main.js', 'migrate', 'run'], {
+    env: { ...process.env, DATABASE_URL: url },
+  });
+  const source = (await engineOf(databaseUrl(url), {})).schemaSource();
+  await source.initialize();
+  await source.query(`INSERT INTO pet (name, category_id, status)
+    WITH RECURSIVE animal (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM animal WHERE i < ${animals})
+    SELECT 'Animal ' || i, 1 + i % 500, CASE i % 3 WHEN 0 THEN 'available' WHEN 1 THEN 'pending' ELSE 'sold' END FROM animal`);
+  await source.query(url.startsWith('sqlite:') ? 'ANALYZE' : 'VACUUM ANALYZE');
+  if (url.startsWith('sqlite:')) await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
+  await source.destroy();
+}
+
+/** The built service over a database, as in production with its log and metrics on; `preload` changes it. */
+export function service(name, url, preload = [], variables = {}) {
+  return {
+    name,
+    command: [...preload, 'dist/src/main.js'],
+    variables: { DATABASE_URL: url, API_KEYS: KEY, METRICS_PORT: '0', ...variables },
+  };
+}
+
+/** Starts a server, and resolves once it answers: to where, the milliseconds that took, and its process. */
+export async function start({ name, command, variables }, prefix = []) {
+  const port = await freePort();
+  const [program, ...rest] = [...prefix, process.execPath, ...command];
+  const env = { ...process.env, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), ...variables };
+  const began = performance.now();
+  const child = spawn(program, rest, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const target = { name, child, url: `http://127.0.0.1:${port}` };
+  leftovers.push(() => stop(target));
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`${name} ended before it answered.`);
+    const answer = await fetch(`${target.url}/v1/pets?limit=1`, { headers }).catch(() => undefined);
+    if (answer?.status === 200) break;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return Object.assign(target, { started: performance.now() - began });
+}
+
+export async function stop({ child }) {
+  if (child.exitCode !== null) return;
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+/** The resident memory of a target in megabytes, where the system tells. */
+export function memory({ child }) {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))[1]) / 1024;
+  } catch {
+    return NaN;
+  }
+}
+
+/** A load of GET requests to these paths, in turn, each answered with so many animals. */
+export function reads(name, paths, animals) {
+  const check = (body) => [JSON.parse(body)].flat().length === animals;
+  return { name, requests: paths.map((path) => ({ path })), status: 200, check };
+}
+
+/**
+ * Drives each target with the load in turns, or with its own of several loads, and resolves to its medians: requests per second, and the
+ * 99th percentile of their time in milliseconds. Every answer must have the status of the load, and the first of each turn its body.
+ */
+export async function measure(targets, load, { connections, rounds, seconds }) {
+  const runs = targets.map(() => []);
+  for (let round = 0; round <= rounds; round++) {
+    for (const [i, target] of targets.entries()) {
+      const result = await drive(target, Array.isArray(load) ? load[i] : load, connections, round === 0 ? 1 : seconds);
+      // The first one is to warm up.
+      if (round > 0) runs[i].push(result);
+    }
+  }
+  return runs.map((results) => ({
+    rate: median(results.map(({ rate }) => rate)),
+    p99: median(results.map(({ p99 }) => p99)),
+  }));
+}
+
+async function drive({ name, url }, { name: what, requests, status, check }, connections, duration) {
+  const [{ path, ...first }] = requests;
+  const sample = await fetch(url + path, { headers, ...first });
+  const body = await sample.text();
+  if (sample.status !== status || !check(body))
+    throw new Error(`${name} answers ${what} with ${sample.status} ${body.slice(0, 200)}`);
+  const result = await autocannon({ url, connections, duration, requests, headers, timeout: 20 });
+  const wrong = Object.entries(result.statusCodeStats).filter(([other]) => Number(other) !== status);
+  if (result.errors > 0 || wrong.length > 0)
+    throw new Error(`${name} answers ${what} wrongly: ${JSON.stringify(wrong)}, ${result.errors} errors`);
+  return { rate: result.requests.total / result.duration, p99: result.latency.p99 };
+}
+
+export function median(values) {
+  return [...values].sort((a, b) => a - b)[values.length >> 1];
+}
+
+/** Prints the rows of a table as they come, in Markdown. */
+export function table(...titles) {
+  console.log(`\n${row(titles)}\n${row(titles.map(() => '---'))}`);
+  return (...cells) =>
+    console.log(row(cells.map((cell) => (typeof cell === 'number' ? cell.toFixed(cell < 10 ? 2 : 0) : cell))));
+}
+
+function row(cells) {
+  return `| ${cells.join(' | ')} |`;
+}
+
+/** What the figures were seen on. */
+export function machine() {
+  return `Node ${process.version}, ${cpus()[0].model.trim()} x ${cpus().length}`;
+}
