@@ -11,7 +11,7 @@ const MAX_BATCH = 256;
 
 /**
  * Lets jobs that arrive while a commit is under way share the next one: the wait for the disk, by far the most of the cost of
- * a small write, is paid once for all of them: with 32 clients five times as many are added. A job alone waits for its own commit.
+ * a small write, is paid once for all of them: with 32 clients four to five times as many are added. A job alone waits for its own commit.
  */
 export class GroupCommit<Job, Result> {
   private waiting: Waiting<Job, Result>[] = [];
