@@ -131,7 +131,7 @@ export async function start({ name, command, variables }, prefix = []) {
 }
 
 export async function stop({ child }) {
-  if (child.exitCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');
   await once(child, 'exit');
 }
