@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster, { Worker } from 'node:cluster';
-import { once } from 'node:events';
 import type { Log } from './adapters/log/log.js';
 import type { Config } from './config.js';
 import { stopOnSignal } from './stop.js';
@@ -114,7 +113,8 @@ class Primary {
   private async close(): Promise<void> {
     this.isStopping = true;
     for (const worker of this.serving) tell(worker, STOP);
-    await Promise.all(Array.from(this.workers, (worker) => once(worker, 'exit')));
+    // Not by node:events' once(), which takes it for a failure where something cannot be sent to a worker.
+    await Promise.all(Array.from(this.workers, (worker) => new Promise((exit) => worker.once('exit', exit))));
     await this.log?.close();
     if (this.hasFailed) throw new Error('A worker did not stop in order.');
   }
@@ -145,9 +145,10 @@ function closeUntaken(worker: Worker, isStopping: () => boolean): void {
     if (isConnection(handle)) untaken = handle;
     return send(message, handle, ...rest);
   };
-  channel.prependListener('internalMessage', ({ ack, accepted }: { ack?: number; accepted?: boolean }) => {
-    if (ack === undefined) return;
-    if (!accepted && isStopping()) untaken?.close();
+  channel.prependListener('internalMessage', (message: { ack?: number; accepted?: boolean }) => {
+    if (message.ack === undefined) return;
+    // Node closes one that was accepted, and keeps another for the next worker.
+    if (isStopping()) message.accepted = true;
     untaken = undefined;
   });
   worker.once('exit', () => untaken?.close());

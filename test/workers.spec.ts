@@ -2,7 +2,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@j
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { createServer } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import Libsql from 'libsql';
@@ -89,12 +89,26 @@ async function until(condition: () => boolean | Promise<boolean>, pause = 20): P
   }
 }
 
+const stateOf = (path: string): string | undefined =>
+  /^State:\s+(\w)/m.exec(readFileSync(`${path}/status`, 'utf8'))?.[1];
+
 function lives(pid: number): boolean {
   try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    return stateOf(`/proc/${pid}`) !== 'Z';
   } catch {
     return false;
   }
+}
+
+/** Whether each thread of a process sleeps: it has nothing to do, and so has read all that was sent to it, signals too. */
+const sleeps = (pid: number): boolean =>
+  readdirSync(`/proc/${pid}/task`).every((thread) => stateOf(`/proc/${pid}/task/${thread}`) === 'S');
+
+/** Halts a process once it sleeps; resolves once it stands still. */
+async function halt(pid: number): Promise<void> {
+  await until(() => sleeps(pid));
+  process.kill(pid, 'SIGSTOP');
+  await until(() => stateOf(`/proc/${pid}`) === 'T');
 }
 
 const socketsOf = (pid: number): number =>
@@ -264,6 +278,41 @@ describe('a service of several workers that is told to stop', () => {
     // The log is flushed: the creates are in it, and no worker was replaced.
     expect(service.log.match(/"status":201/g)).toHaveLength(2);
     expect(service.log).not.toContain('replaced');
+  });
+
+  it('closes a connection that a worker does not take any more, and still finishes what is under way', async () => {
+    const service = await folder.serve(PRODUCTION);
+    const [early, late] = service.workers as [number, number];
+    const release = holdDatabase();
+    const answers = await addToEach(service);
+    const idle = [new Agent({ keepAlive: true }), new Agent({ keepAlive: true })];
+    for (const agent of idle) await ask(service, '/pets', { agent });
+    const oneIsClosed = Promise.race(
+      idle.map(({ freeSockets }) => once(Object.values(freeSockets)[0]?.[0] as Socket, 'close')),
+    );
+    // While the late one takes none, the early one is the next.
+    await halt(late);
+    const two = [ask(service, '/pets'), ask(service, '/pets')];
+    await Promise.race(two);
+    // The early one has stopped to take any before the primary knows of it.
+    await halt(service.pid);
+    let untaken: Promise<Answer> | undefined;
+    await new Promise<void>((sent) => {
+      untaken = ask(service, '/pets', { sent });
+    });
+    process.kill(early, 'SIGTERM');
+    await oneIsClosed;
+    await halt(early);
+    process.kill(service.pid, 'SIGTERM');
+    process.kill(service.pid, 'SIGCONT');
+    await until(() => sleeps(service.pid));
+    process.kill(early, 'SIGCONT');
+    await expect(untaken).rejects.toThrow(/ECONNRESET|hang up/);
+    process.kill(late, 'SIGCONT');
+    expect(await Promise.all(two)).toMatchObject([{ status: 200 }, { status: 200 }]);
+    release();
+    expect(await Promise.all(answers)).toMatchObject([{ status: 201 }, { status: 201 }]);
+    expect(await service.ended()).toBe(0);
   });
 
   it('exits with 1 where what is under way is not finished in time', async () => {
