@@ -1,9 +1,10 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { buildProgram } from './support/program.js';
-import { serverKinds, TestStore } from './support/stores.js';
+import { describeOnServers } from './support/on-servers.js';
+import { TestStore } from './support/stores.js';
 
 const KEY = 'key-of-the-instances-test';
 
@@ -15,7 +16,7 @@ interface Pet {
   readonly name: string;
 }
 
-describe.each(serverKinds)('two processes on one $name', (kind) => {
+describeOnServers('two processes on one $name', (kind) => {
   let program: string;
   let store: TestStore;
   let processes: ChildProcess[] = [];

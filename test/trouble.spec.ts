@@ -4,7 +4,8 @@ import { keyText } from '../src/domain/keys/api-key.js';
 import { Proxy } from './support/proxy.js';
 import { Answer, Service } from './support/service.js';
 import { newPostgres, TestServer } from './support/servers.js';
-import { serverKinds, TestStore } from './support/stores.js';
+import { describeOnServers } from './support/on-servers.js';
+import { TestStore } from './support/stores.js';
 
 const KEY = 'key-of-the-trouble-test';
 
@@ -34,7 +35,7 @@ async function recovery(service: Service): Promise<number> {
   return performance.now() - start;
 }
 
-describe.each(serverKinds)('a $name that cannot be reached', (kind) => {
+describeOnServers('a $name that cannot be reached', (kind) => {
   let store: TestStore;
   let proxy: Proxy;
   let service: Service;

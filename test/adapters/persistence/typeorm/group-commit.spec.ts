@@ -32,6 +32,16 @@ describe('a group commit', () => {
     expect(disk.batches).toEqual([[1], [2]]);
   });
 
+  it('has the jobs of two turns of the event loop share a commit', async () => {
+    const disk = new Disk();
+    const group = new GroupCommit(disk.commit);
+    const one = group.add(1);
+    const two = new Promise((resolve) => setImmediate(() => resolve(group.add(2))));
+    await disk.sync();
+    await Promise.all([one, two]);
+    expect(disk.batches).toEqual([[1, 2]]);
+  });
+
   it('lets jobs that arrive while a commit is under way share the next one', async () => {
     const disk = new Disk();
     const group = new GroupCommit(disk.commit);

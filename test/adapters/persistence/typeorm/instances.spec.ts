@@ -7,7 +7,8 @@ import { Once } from '../../../../src/application/pet-repository.port.js';
 import { readConfig } from '../../../../src/config.js';
 import { NewPet } from '../../../../src/domain/pets/pet.js';
 import { freshStore } from '../../../support/fresh-store.js';
-import { lastingKinds, serverKinds } from '../../../support/stores.js';
+import { describeOnServers } from '../../../support/on-servers.js';
+import { lastingKinds } from '../../../support/stores.js';
 
 const bella: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
 
@@ -59,7 +60,7 @@ describe.each(lastingKinds)('two instances on one $name', (kind) => {
   });
 });
 
-describe.each(serverKinds)('a mark that another instance on $name is at work on', (kind) => {
+describeOnServers('a mark that another instance on $name is at work on', (kind) => {
   const store = freshStore(kind);
 
   it('is waited for, then left to be asked for again, and keeps nothing else waiting', async () => {

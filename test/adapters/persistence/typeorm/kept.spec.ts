@@ -40,6 +40,14 @@ describe('what is kept of the store', () => {
     expect(nothing.reads).toBe(2);
   });
 
+  it('takes no room where it was not there', async () => {
+    const { read, readNothing } = store();
+    const kept = new Kept<string, string | undefined>(2);
+    await kept.get('a', 1, read);
+    for (const name of ['b', 'c', 'd']) await kept.get(name, 1, readNothing);
+    expect(await kept.get('a', 1, read)).toBe('read 1');
+  });
+
   it('is not kept where the revision passed while it was read', async () => {
     const { read } = store();
     const kept = new Kept<string, string>(10);

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Store } from '../../../../src/app.module.js';
 import { Once } from '../../../../src/application/pet-repository.port.js';
 import { NewPet } from '../../../../src/domain/pets/pet.js';
 import { Proxy } from '../../../support/proxy.js';
-import { openStoreAt, serverKinds, TestStore } from '../../../support/stores.js';
+import { describeOnServers } from '../../../support/on-servers.js';
+import { openStoreAt, TestStore } from '../../../support/stores.js';
 
 const BELLA: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
 
@@ -21,37 +22,39 @@ const OPERATIONS: readonly (readonly [what: string, ask: (store: Store) => Promi
   ['a new animal with a mark', ({ pets }) => pets.add(BELLA, once())],
 ];
 
-const postgres = serverKinds.filter(({ name }) => name === 'PostgreSQL');
+describeOnServers(
+  '$name',
+  (kind) => {
+    let kept: TestStore;
+    let proxy: Proxy;
+    let store: Store;
 
-(postgres.length > 0 ? describe : describe.skip)('PostgreSQL', () => {
-  let kept: TestStore;
-  let proxy: Proxy;
-  let store: Store;
+    beforeAll(async () => {
+      kept = await kind.create();
+      const url = new URL(kept.url);
+      proxy = await Proxy.open(Number(url.port));
+      url.hostname = '127.0.0.1';
+      url.port = String(proxy.port);
+      url.search = '?pool=1';
+      store = await openStoreAt(url.href);
+    });
 
-  beforeAll(async () => {
-    kept = await (postgres[0] as (typeof postgres)[0]).create();
-    const url = new URL(kept.url);
-    proxy = await Proxy.open(Number(url.port));
-    url.hostname = '127.0.0.1';
-    url.port = String(proxy.port);
-    url.search = '?pool=1';
-    store = await openStoreAt(url.href);
-  });
+    afterAll(async () => {
+      await store.close();
+      await proxy.close();
+      await kept.remove();
+    });
 
-  afterAll(async () => {
-    await store.close();
-    await proxy.close();
-    await kept.remove();
-  });
-
-  it.each(OPERATIONS)('is asked once for %s, by a statement that it has prepared', async (_what, ask) => {
-    await ask(store);
-    proxy.sent();
-    await ask(store);
-    // Bind, Describe, Execute and Sync (https://www.postgresql.org/docs/current/protocol-message-formats.html); a Parse would begin with P.
-    expect(messages(proxy.sent())).toEqual(['B', 'D', 'E', 'S']);
-  });
-});
+    it.each(OPERATIONS)('is asked once for %s, by a statement that it has prepared', async (_what, ask) => {
+      await ask(store);
+      proxy.sent();
+      await ask(store);
+      // Bind, Describe, Execute and Sync (https://www.postgresql.org/docs/current/protocol-message-formats.html); a Parse would begin with P.
+      expect(messages(proxy.sent())).toEqual(['B', 'D', 'E', 'S']);
+    });
+  },
+  'PostgreSQL',
+);
 
 /** The types of the messages that a client has sent, in turn. */
 function messages(bytes: Buffer): string[] {

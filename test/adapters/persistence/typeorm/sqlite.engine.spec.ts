@@ -79,6 +79,22 @@ describe('SQLite', () => {
     expect(await pets.find(next.id)).toEqual(next);
   });
 
+  it('is asked on where it cannot tell whether something changed', async () => {
+    const engine = new SqliteEngine(file());
+    const database = new Database(engine, () => undefined);
+    await database.open();
+    try {
+      const pets = new TypeOrmPetRepository(database);
+      const { pet } = await pets.add(BELLA);
+      engine.revision = () => {
+        throw Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' });
+      };
+      expect([await pets.find(pet.id), await pets.list({ limit: 1 })]).toEqual([pet, [pet]]);
+    } finally {
+      await database.close();
+    }
+  });
+
   it('finds an animal that was looked for before it was there', async () => {
     const { pets } = await store.open();
     expect(await pets.find(1n)).toBeUndefined();

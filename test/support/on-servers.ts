@@ -1,0 +1,12 @@
+import { describe, it } from '@jest/globals';
+import { serverKinds, StoreKind } from './stores.js';
+
+/**
+ * A suite for each kind of database server, or for the one of this name; told as skipped where the machine has none, because Jest
+ * takes a suite for nothing as a failure. `PETSTORE_REQUIRE_STORES` makes it one.
+ */
+export function describeOnServers(title: string, suite: (kind: StoreKind) => void, only?: string): void {
+  const kinds = serverKinds.filter(({ name }) => only === undefined || name === only);
+  if (kinds.length > 0) describe.each(kinds)(title, suite);
+  else it.skip(title.replace('$name', only ?? 'database server'), () => undefined);
+}
