@@ -9,11 +9,13 @@ import {
   measure,
   median,
   memory,
+  modules,
   options,
+  pages,
   pin,
   postgresDatabase,
-  reads,
   service,
+  single,
   sqliteDatabase,
   start,
   stop,
@@ -28,16 +30,10 @@ const { animals, connections, rounds, seconds, postgres } = options({
   postgres: '',
 });
 
-// Ids in no order, the same for all.
-const ids = Array.from({ length: 1_000 }, (_, i) => 1 + ((i * 7_919) % animals));
 const readings = [
-  reads('GET /v1/pets?limit=20', ['/v1/pets?limit=20'], 20),
-  reads('GET /v1/pets?limit=100&status=available', ['/v1/pets?limit=100&status=available'], 100),
-  reads(
-    'GET /v1/pets/{petId}',
-    ids.map((id) => `/v1/pets/${id}`),
-    1,
-  ),
+  pages('GET /v1/pets?limit=20', ['/v1/pets?limit=20'], 20),
+  pages('GET /v1/pets?limit=100&status=available', ['/v1/pets?limit=100&status=available'], 100),
+  single(animals),
 ];
 const create = {
   name: 'POST /v1/pets',
@@ -96,13 +92,12 @@ await bench(async () => {
   const lean = table('', 'start to first 200, ms', 'memory idle, MB', 'after the load, MB');
   for (const target of [ours, theirs]) lean(target.name, target.started, target.idle, memory(target));
 
-  const reading = await start(service('nothing kept', copyOf(data), ['--import', './bench/nothing-kept.mjs']), pinned);
+  const reading = await start(service('nothing kept', copyOf(data), modules('./bench/nothing-kept.mjs')), pinned);
   await compare('SQLite, read anew for each request', [reading, theirs], readings);
-  const single = await start(
-    service('one commit each', copyOf(data), ['--import', './bench/one-commit-each.mjs']),
-    pinned,
-  );
-  for (const count of [1, connections]) await compare('SQLite, commits shared or not', [ours, single], [create], count);
+  const sharing = await start(service('commits shared', copyOf(data), modules()), pinned);
+  const alone = await start(service('one commit each', copyOf(data), modules('./bench/one-commit-each.mjs')), pinned);
+  for (const count of [1, connections])
+    await compare('SQLite, commits shared or not', [sharing, alone], [create], count);
 
   if (postgres === '') return;
   const urls = [await postgresDatabase(postgres), await postgresDatabase(postgres)];

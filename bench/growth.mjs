@@ -9,10 +9,11 @@ import {
   fill,
   machine,
   measure,
+  modules,
   options,
+  pages,
   pin,
   postgresDatabase,
-  reads,
   service,
   sqliteDatabase,
   start,
@@ -39,11 +40,9 @@ async function pagesFarDown(url, animals) {
     const id = BigInt(Math.round(animals * (0.1 + Math.random() / 100)));
     return `${list(status)}&cursor=${await cursors.write(id, status)}`;
   };
-  const pages = await Promise.all(
-    STATUSES.map((status) => Promise.all(Array.from({ length: 200 }, () => page(status)))),
-  );
+  const far = await Promise.all(STATUSES.map((status) => Promise.all(Array.from({ length: 200 }, () => page(status)))));
   await database.close();
-  return pages;
+  return far;
 }
 
 function list(status) {
@@ -56,7 +55,7 @@ async function compare(kind, urls, pinned) {
   for (const [i, animals] of [few, many].entries()) {
     await fill(urls[i], animals);
     far.push(await pagesFarDown(urls[i], animals));
-    targets.push(await start(service(`${animals} animals`, urls[i], ['--import', './bench/nothing-kept.mjs']), pinned));
+    targets.push(await start(service(`${animals} animals`, urls[i], modules('./bench/nothing-kept.mjs')), pinned));
   }
   console.log(`\n${kind}, pages of ${LIMIT}, nothing kept, 32 connections:`);
   const row = table('page', `${few} animals, per second`, `${many} animals, per second`, 'ratio');
@@ -66,7 +65,7 @@ async function compare(kind, urls, pinned) {
       ['far down', (size) => far[size][i]],
     ]) {
       const name = `${place}, ${status ?? 'all'}`;
-      const loads = targets.map((_, size) => reads(name, paths(size), LIMIT));
+      const loads = targets.map((_, size) => pages(name, paths(size), LIMIT));
       const [before, after] = await measure(targets, loads, { connections: 32, rounds, seconds });
       row(name, before.rate, after.rate, after.rate / before.rate);
     }

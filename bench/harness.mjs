@@ -103,13 +103,18 @@ export async function fill(url, animals) {
   await source.destroy();
 }
 
-/** The built service over a database, as in production with its log and metrics on; `preload` changes it. */
-export function service(name, url, preload = [], variables = {}) {
+/** The service over a database, as in production with its log and metrics on; as it was built, or the command that runs it otherwise. */
+export function service(name, url, command = ['dist/src/main.js'], variables = {}) {
   return {
     name,
-    command: [...preload, 'dist/src/main.js'],
+    command,
     variables: { DATABASE_URL: url, API_KEYS: KEY, METRICS_PORT: '0', ...variables },
   };
+}
+
+/** The command that runs the service, changed by what is preloaded. */
+export function modules(...preloads) {
+  return [...preloads.flatMap((file) => ['--import', file]), 'dist/src/main.js'];
 }
 
 /** Starts a server, and resolves once it answers: to where, the milliseconds that took, and its process. */
@@ -153,21 +158,48 @@ export function memory({ child }) {
   }
 }
 
-/** A load of GET requests to these paths, in turn, each answered with so many animals. */
-export function reads(name, paths, animals) {
-  const check = (body) => [JSON.parse(body)].flat().length === animals;
-  return { name, requests: paths.map((path) => ({ path })), status: 200, check };
+/** The processor time that a target has taken so far, with the processes that it has started, in microseconds, where the system tells. */
+function processorTime({ child }) {
+  try {
+    const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').match(/\d+/g) ?? [];
+    // In user and in kernel mode, in hundredths of a second; the name before them may hold anything (proc(5)).
+    const ticks = [child.pid, ...children].flatMap((pid) =>
+      readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/.*\) /s, '').split(' ').slice(11, 13),
+    );
+    return ticks.reduce((sum, tick) => sum + Number(tick), 0) * 10_000;
+  } catch {
+    return NaN;
+  }
+}
+
+/** A load of pages at these paths, in turn, each of so many animals. */
+export function pages(name, paths, animals) {
+  return {
+    name,
+    requests: paths.map((path) => ({ path })),
+    status: 200,
+    check: (body) => JSON.parse(body).length === animals,
+  };
+}
+
+/** A load of single animals, of so many that there are: a thousand of them in no order, the same for all. */
+export function single(animals) {
+  const requests = Array.from({ length: 1_000 }, (_, i) => ({ path: `/v1/pets/${1 + ((i * 7_919) % animals)}` }));
+  const check = (body) => JSON.parse(body).id <= animals;
+  return { name: 'GET /v1/pets/{petId}', requests, status: 200, check };
 }
 
 /**
- * Drives each target with the load in turns, or with its own of several loads, and resolves to its medians: requests per second, and the
- * 99th percentile of their time in milliseconds. Every answer must have the status of the load, and the first of each turn its body.
+ * Drives each target with the load in turns, or with its own of several loads, and resolves to its medians: requests per second, the
+ * 99th percentile of their time in milliseconds, and the processor time of each in microseconds. Every answer must have the status and
+ * the body of the load.
  */
-export async function measure(targets, load, { connections, rounds, seconds }) {
+export async function measure(targets, load, { rounds, seconds, ...how }) {
   const runs = targets.map(() => []);
   for (let round = 0; round <= rounds; round++) {
     for (const [i, target] of targets.entries()) {
-      const result = await drive(target, Array.isArray(load) ? load[i] : load, connections, round === 0 ? 1 : seconds);
+      const duration = round === 0 ? 1 : seconds;
+      const result = await drive(target, Array.isArray(load) ? load[i] : load, { ...how, duration });
       // The first one is to warm up.
       if (round > 0) runs[i].push(result);
     }
@@ -175,20 +207,39 @@ export async function measure(targets, load, { connections, rounds, seconds }) {
   return runs.map((results) => ({
     rate: median(results.map(({ rate }) => rate)),
     p99: median(results.map(({ p99 }) => p99)),
+    cost: median(results.map(({ cost }) => cost)),
   }));
 }
 
-async function drive({ name, url }, { name: what, requests, status, check }, connections, duration) {
+async function drive(target, { name: what, requests, status, check }, how) {
+  const { name, url } = target;
   const [{ path, ...first }] = requests;
   const sample = await fetch(url + path, { headers, ...first });
   const body = await sample.text();
-  if (sample.status !== status || !check(body))
+  if (sample.status !== status || !holds(check, body))
     throw new Error(`${name} answers ${what} with ${sample.status} ${body.slice(0, 200)}`);
-  const result = await autocannon({ url, connections, duration, requests, headers, timeout: 20 });
-  const wrong = Object.entries(result.statusCodeStats).filter(([other]) => Number(other) !== status);
-  if (result.errors > 0 || wrong.length > 0)
-    throw new Error(`${name} answers ${what} wrongly: ${JSON.stringify(wrong)}, ${result.errors} errors`);
-  return { rate: result.requests.total / result.duration, p99: result.latency.p99 };
+  const before = processorTime(target);
+  // The one page that is asked for stays the same; to read it each time would take the load more time than the service takes to answer.
+  const isPage = status === 200 && requests.length === 1;
+  const verifyBody = (text) => (isPage ? text === body : holds(check, text));
+  const result = await autocannon({ url, requests, headers, verifyBody, timeout: 20, ...how });
+  const { errors, mismatches, statusCodeStats } = result;
+  const wrong = Object.entries(statusCodeStats).filter(([other]) => Number(other) !== status);
+  if (errors > 0 || mismatches > 0 || wrong.length > 0)
+    throw new Error(
+      `${name} answers ${what} wrongly: ${JSON.stringify(wrong)}, ${errors} errors, ${mismatches} bodies`,
+    );
+  const { total } = result.requests;
+  return { rate: total / result.duration, p99: result.latency.p99, cost: (processorTime(target) - before) / total };
+}
+
+/** Whether a body is as it should be; one that is no JSON is not. */
+function holds(check, body) {
+  try {
+    return check(body);
+  } catch {
+    return false;
+  }
 }
 
 export function median(values) {
