@@ -2,7 +2,7 @@ FROM node:22-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --prefer-offline
-COPY tsconfig.json tsconfig.build.json ormconfig.ts ./
+COPY tsconfig.json tsconfig.build.json bundle.mjs ormconfig.ts ./
 COPY src src
 RUN npm run build
 # TypeScript is an optional peer of @nestjs/swagger, for a plugin of the compiler; npm would keep it.

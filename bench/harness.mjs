@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
 import pg from 'pg';
-import { engineOf } from '../dist/src/adapters/persistence/typeorm/open-database.js';
-import { databaseUrl } from '../dist/src/adapters/persistence/database-url.js';
+import { engineOf } from '../dist/modules/src/adapters/persistence/typeorm/open-database.js';
+import { databaseUrl } from '../dist/modules/src/adapters/persistence/database-url.js';
 
 export const KEY = 'key-of-the-benchmark';
 export const headers = { authorization: `Bearer ${KEY}` };
@@ -112,9 +112,9 @@ export function service(name, url, command = ['dist/src/main.js'], variables = {
   };
 }
 
-/** The command that runs the service, changed by what is preloaded. */
+/** The command that runs the service as it is before it is bundled, changed by what is preloaded. */
 export function modules(...preloads) {
-  return [...preloads.flatMap((file) => ['--import', file]), 'dist/src/main.js'];
+  return [...preloads.flatMap((file) => ['--import', file]), 'dist/modules/src/main.js'];
 }
 
 /** Starts a server, and resolves once it answers: to where, the milliseconds that took, and its process. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { load } from 'js-yaml';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isIssuedKey } from '../src/domain/keys/api-key.js';
 import { buildProgram } from './support/program.js';
@@ -166,7 +166,9 @@ describe('openapi', () => {
     const json = JSON.parse(await printed('openapi', '--json')) as { openapi: string; paths: object };
     expect(json.openapi).toMatch(/^3\./);
     expect(Object.keys(json.paths)).toEqual(['/pets', '/pets/{petId}']);
-    expect(load(await printed('openapi'))).toEqual(json);
+    const yaml = await printed('openapi');
+    expect(load(yaml)).toEqual(json);
+    expect(yaml).toBe(readFileSync('openapi.yaml', 'utf8'));
     expect(folder.files()).toEqual([]);
   });
 });

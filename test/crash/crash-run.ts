@@ -174,8 +174,13 @@ class CrashRun {
   }
 
   private async start(saboteur?: string): Promise<{ service: ChildProcess; port: number }> {
-    const preload = saboteur === undefined ? [] : ['--import', './test/crash/saboteurs.mjs'];
-    const service = spawn(process.execPath, [...preload, join(this.program, 'src/main.js')], {
+    // What is preloaded changes a module, and so needs the program as it is before it is bundled.
+    const modules = join(this.program, 'modules/');
+    const args =
+      saboteur === undefined
+        ? [join(this.program, 'src/main.js')]
+        : ['--import', './test/crash/saboteurs.mjs', join(modules, 'src/main.js')];
+    const service = spawn(process.execPath, args, {
       env: {
         ...process.env,
         PORT: '0',
@@ -185,7 +190,7 @@ class CrashRun {
         DATABASE_URL: `sqlite:${this.file}`,
         API_KEYS: KEY,
         SABOTEUR: saboteur,
-        PROGRAM: pathToFileURL(`${this.program}/`).href,
+        MODULES: pathToFileURL(modules).href,
       },
       stdio: ['ignore', 'pipe', 'inherit'],
       detached: true,

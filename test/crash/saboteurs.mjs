@@ -1,7 +1,7 @@
 // Loaded before the service, it breaks a promise of the store, so that the crash test can show that it would notice.
-// SABOTEUR says which promise; PROGRAM is the folder of the built service.
+// SABOTEUR says which promise; MODULES is the folder of the modules that it is built from.
 const { TypeOrmPetRepository } = await import(
-  new URL('src/adapters/persistence/typeorm/typeorm-pet.repository.js', process.env.PROGRAM).href
+  new URL('src/adapters/persistence/typeorm/typeorm-pet.repository.js', process.env.MODULES).href
 );
 const add = TypeOrmPetRepository.prototype.add;
 let calls = 0;

@@ -14,7 +14,7 @@ describe('an output that several processes share', () => {
   it('has each line whole, whatever its length in bytes, and none missing', async () => {
     const writer = `"$0" --input-type=module -e "$1" "$2"`;
     const script = `( ${writer} & ${writer} & wait ) | ( sleep 0.5; dd bs=500 2>/dev/null )`;
-    const module = `file://${buildProgram()}/src/adapters/log/batched-output.js`;
+    const module = `file://${buildProgram()}/modules/src/adapters/log/batched-output.js`;
     const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath, WRITER, module], {
       maxBuffer: 2 ** 26,
     });
