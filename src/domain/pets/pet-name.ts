@@ -16,7 +16,8 @@ export function petNameFault(name: string): string | undefined {
   }
   if (!/\S/u.test(name)) return 'must have at least one character that is not white space';
   // A code point has at most two UTF-16 units, so that a name of any size is refused without being counted to its end.
-  if (name.length > 2 * NAME_MAX_LENGTH || [...name].length > NAME_MAX_LENGTH) {
+  const { length } = name;
+  if (length > 2 * NAME_MAX_LENGTH || (length > NAME_MAX_LENGTH && [...name].length > NAME_MAX_LENGTH)) {
     return `must have at most ${NAME_MAX_LENGTH} characters (Unicode code points)`;
   }
   return undefined;

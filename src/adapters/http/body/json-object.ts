@@ -31,7 +31,7 @@ export function jsonMembers(text: string): Member[] {
   const entries = Object.entries(parsed as Record<string, unknown>);
   // A flat text that comes out again as it went in has no duplicates, and no number that was rounded: it need not be read again.
   if (entries.every(([, value]) => typeof value !== 'object') && JSON.stringify(parsed) === text) {
-    return entries.map(([name, value]) => ({ name, value: typeof value === 'number' ? numberOf(`${value}`) : value }));
+    return entries.map(([name, value]) => ({ name, value: typeof value === 'number' ? valueOfNumber(value) : value }));
   }
   const members: Member[] = [];
   let at = behindSpace(text, text.indexOf('{') + 1);
@@ -58,6 +58,11 @@ function valueOf(source: string): unknown {
   if (/^[-0-9]/.test(source)) return numberOf(source);
   if (source.startsWith('{')) return {};
   return source.startsWith('[') ? [] : JSON.parse(source);
+}
+
+/** Of a number that was not rounded. */
+function valueOfNumber(value: number): bigint | NumberLiteral {
+  return Number.isSafeInteger(value) ? BigInt(value) : numberOf(`${value}`);
 }
 
 function numberOf(literal: string): bigint | NumberLiteral {

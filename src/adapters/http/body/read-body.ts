@@ -1,11 +1,10 @@
+import { isUtf8 } from 'node:buffer';
 import { ApiError } from '../errors/api-error.js';
 import { quoted } from '../errors/wording.js';
 import { Request, Response } from '../server/exchange.js';
 
 /** The most bytes that a request body may have. */
 export const MAX_BODY = 65_536;
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * Reads the JSON text of a request's body, once it is sure that it is one: `application/json`, in UTF-8, not encoded any further
@@ -19,11 +18,9 @@ export async function readJsonText(request: Request, response: Response): Promis
   if (request.expectsContinue) response.writeContinue();
   const bytes = await readBytes(request);
   if (bytes.length === 0) throw noBody();
-  try {
-    return UTF8.decode(bytes);
-  } catch {
+  if (!isUtf8(bytes))
     throw new ApiError('invalid_json', 'The body is not valid UTF-8, which JSON must be in (RFC 8259, section 8.1).');
-  }
+  return bytes.toString();
 }
 
 function checkMediaType(request: Request): void {

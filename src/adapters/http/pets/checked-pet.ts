@@ -1,16 +1,13 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
-import { jsonMembers } from '../body/json-object.js';
+import type { Member } from '../body/json-object.js';
 import { Faults } from '../errors/api-error.js';
 import { didYouMean, quoted } from '../errors/wording.js';
 import { NewPetDto } from './new-pet.dto.js';
+import { isField, type NewPetBody, REQUIRED, RULES } from './new-pet.js';
 
-const FIELDS = ['name', 'categoryId', 'status'];
-const REQUIRED = ['name', 'categoryId'];
-
-/** Reads NewPet from a JSON text; throws one `ApiError` that names every fault, in the order of the text, missing fields last. */
-export function newPet(text: string): NewPetDto {
-  const members = jsonMembers(text);
+/** The body that these members make; throws one `ApiError` that names every fault, in the order of the text, missing fields last. */
+export function checkedPet(members: readonly Member[]): NewPetBody {
   const faults = new Faults();
   const plain: Record<string, unknown> = {};
   const positions = new Map<string, number>();
@@ -20,9 +17,11 @@ export function newPet(text: string): NewPetDto {
       continue;
     }
     positions.set(name, position);
-    if (FIELDS.includes(name)) plain[name] = value;
-    else
-      faults.add('unknown_field', `${quoted(name)} is not a field of a new pet.${didYouMean(name, FIELDS)}`, position);
+    if (isField(name)) plain[name] = value;
+    else {
+      const guess = didYouMean(name, Object.keys(RULES));
+      faults.add('unknown_field', `${quoted(name)} is not a field of a new pet.${guess}`, position);
+    }
   }
   const pet = plainToInstance(NewPetDto, plain);
   for (const { property, constraints } of validateSync(pet)) {
