@@ -45,6 +45,18 @@ describe('SQLite', () => {
     return connection;
   }
 
+  /** Hands over the animals of the file, and the engine below them. */
+  async function onEngine(act: (pets: TypeOrmPetRepository, engine: SqliteEngine) => Promise<void>): Promise<void> {
+    const engine = new SqliteEngine(file());
+    const database = new Database(engine, () => undefined);
+    await database.open();
+    try {
+      await act(new TypeOrmPetRepository(database), engine);
+    } finally {
+      await database.close();
+    }
+  }
+
   it('writes ahead and waits for the disk at each commit', async () => {
     const { dataSource } = new SqliteEngine(file());
     await dataSource.initialize();
@@ -80,19 +92,13 @@ describe('SQLite', () => {
   });
 
   it('is asked on where it cannot tell whether something changed', async () => {
-    const engine = new SqliteEngine(file());
-    const database = new Database(engine, () => undefined);
-    await database.open();
-    try {
-      const pets = new TypeOrmPetRepository(database);
+    await onEngine(async (pets, engine) => {
       const { pet } = await pets.add(BELLA);
       engine.revision = () => {
         throw Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' });
       };
       expect([await pets.find(pet.id), await pets.list({ limit: 1 })]).toEqual([pet, [pet]]);
-    } finally {
-      await database.close();
-    }
+    });
   });
 
   it('finds an animal that was looked for before it was there', async () => {
@@ -158,11 +164,7 @@ describe('SQLite', () => {
   });
 
   it('says that it cannot answer while the disk is full, still reads, and goes on once there is room', async () => {
-    const engine = new SqliteEngine(file());
-    const database = new Database(engine, () => undefined);
-    await database.open();
-    try {
-      const pets = new TypeOrmPetRepository(database);
+    await onEngine(async (pets, engine) => {
       const { pet } = await pets.add(BELLA);
       await engine.dataSource.query('PRAGMA max_page_count = 1');
       const fill = async () => {
@@ -174,9 +176,7 @@ describe('SQLite', () => {
       const [newest] = await pets.list({ limit: 1 });
       await engine.dataSource.query('PRAGMA max_page_count = 100000');
       expect((await pets.add(BELLA)).pet.id).toBe(newest!.id + 1n);
-    } finally {
-      await database.close();
-    }
+    });
   });
 });
 
