@@ -3,6 +3,7 @@ import { ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Libsql from 'libsql';
@@ -97,8 +98,13 @@ describe('a service that is told to stop', () => {
   it('exits with 0 at once where nothing is under way but connections that are kept open', async () => {
     const port = await start(process.execPath, [join(program, 'src/main.js')]);
     await ask(port);
+    // One on which nothing has come yet is there before the next answer.
+    const silent = connect(port, '127.0.0.1');
+    await once(silent, 'connect');
+    await ask(port);
     service.kill('SIGTERM');
     expect(await exitCode()).toBe(0);
+    silent.destroy();
   });
 
   it('finishes what is under way, closes its connection, and takes no other', async () => {

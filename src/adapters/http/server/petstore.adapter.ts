@@ -1,4 +1,5 @@
 import { createServer, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { HttpSettings } from '../http-settings.js';
@@ -8,6 +9,9 @@ import { Request, Response } from './exchange.js';
 import { ExchangeObserver, observeExchanges } from './observe-exchanges.js';
 import { answerProtocolErrors, protocolFault, refuse } from './protocol-errors.js';
 import { Turns } from './turns.js';
+
+/** How long a connection on which nothing has come is kept once the server is to close, in milliseconds. */
+const SILENCE = 100;
 
 // Below the service's own prototypes stand Express's, and below those Node's.
 Object.setPrototypeOf(Request.prototype, express.request);
@@ -24,6 +28,8 @@ const CHECK_INTERVAL = 1_000;
  */
 export class PetstoreAdapter extends ExpressAdapter {
   private readonly routes = new DirectRoutes();
+
+  private readonly connections = new Set<Socket>();
 
   /** `observe` is told of every request; nobody is where it is absent, and nothing is spent on it. */
   constructor(
@@ -48,6 +54,15 @@ export class PetstoreAdapter extends ExpressAdapter {
   override post(path: unknown, handler?: unknown): unknown {
     this.routes.add('POST', path as string, handler as Handler);
     return this.getInstance<express.Express>().post(path as string, handler as express.RequestHandler);
+  }
+
+  override close(): Promise<void> | undefined {
+    const closed = super.close() as Promise<void> | undefined;
+    // Node takes one on which nothing has come yet for one that is at work. What has been sent already is still read.
+    setTimeout(() => {
+      for (const socket of this.connections) if (socket.bytesRead === 0) socket.destroy();
+    }, SILENCE);
+    return closed;
   }
 
   override initHttpServer(): void {
@@ -85,7 +100,11 @@ export class PetstoreAdapter extends ExpressAdapter {
         if (!response.socket) turns.handle();
       },
     );
-    server.on('connection', () => turns.connection());
+    server.on('connection', (socket) => {
+      turns.connection();
+      this.connections.add(socket);
+      socket.once('close', () => this.connections.delete(socket));
+    });
     server.timeout = idleTimeout;
     // Node leaves out what is past a number of lines; their length is bounded as it is.
     server.maxHeadersCount = 0;
