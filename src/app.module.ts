@@ -20,13 +20,13 @@ import { PetsController } from './adapters/http/pets/pets.controller.js';
 import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
 import type { Metrics } from './adapters/metrics/metrics.js';
 import { DatabaseLimits, DatabaseUrl } from './adapters/persistence/database-url.js';
-import { ApiKeyRepository } from './application/api-key-repository.port.js';
-import { ApiKeyService } from './application/api-key.service.js';
-import { Cursors } from './application/cursors.js';
+import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
+import { ApiKeyService } from './application/keys/api-key.service.js';
+import { Cursors } from './application/pets/cursors.js';
 import { HealthService } from './application/health.service.js';
 import { Installation } from './application/installation.port.js';
-import { PetRepository } from './application/pet-repository.port.js';
-import { PetService } from './application/pet.service.js';
+import { PetRepository } from './application/pets/pet-repository.port.js';
+import { PetService } from './application/pets/pet.service.js';
 import { Readiness } from './application/readiness.port.js';
 import { Secrets } from './application/secrets.port.js';
 import { Config } from './config.js';
@@ -152,9 +152,9 @@ export async function openStore(
     };
   }
   const { openDatabase } = await import('./adapters/persistence/typeorm/open-database.js');
-  const { TypeOrmApiKeyRepository } = await import('./adapters/persistence/typeorm/typeorm-api-key.repository.js');
-  const { TypeOrmInstallation } = await import('./adapters/persistence/typeorm/typeorm-installation.js');
-  const { TypeOrmPetRepository } = await import('./adapters/persistence/typeorm/typeorm-pet.repository.js');
+  const { TypeOrmApiKeyRepository } = await import('./adapters/persistence/typeorm/keys/typeorm-api-key.repository.js');
+  const { TypeOrmInstallation } = await import('./adapters/persistence/typeorm/installation/typeorm-installation.js');
+  const { TypeOrmPetRepository } = await import('./adapters/persistence/typeorm/pets/typeorm-pet.repository.js');
   const database = await openDatabase(url, limits, (message) => logger.warn(message), metrics);
   return {
     pets: new TypeOrmPetRepository(database),

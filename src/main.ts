@@ -6,11 +6,11 @@ import type { Actions } from './adapters/cli/actions.js';
 import { program } from './adapters/cli/program.js';
 import type { LastingUrl } from './adapters/persistence/database-url.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
-import type { ApiKeyService } from './application/api-key.service.js';
+import type { ApiKeyService } from './application/keys/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
-import type { PetService } from './application/pet.service.js';
+import type { PetService } from './application/pets/pet.service.js';
 import { ConfigError, readConfig, readDatabaseUrl } from './config.js';
-import { supervise, work } from './workers.js';
+import { supervise, work } from './process/workers.js';
 
 // What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
 
@@ -23,21 +23,21 @@ async function serve(): Promise<void> {
   const config = readConfig();
   if (cluster.isWorker) await work(config);
   else if (config.workers > 1) await supervise(config, print);
-  else await (await import('./serve.js')).serve(config, print);
+  else await (await import('./process/serve.js')).serve(config, print);
 }
 
 /** Lends the keys of the configured store to a command. */
 async function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
   const advice =
     'The keys of DATABASE_URL=memory: are gone with the process that serves them; give it keys in API_KEYS.';
-  const { ApiKeyService } = await import('./application/api-key.service.js');
+  const { ApiKeyService } = await import('./application/keys/api-key.service.js');
   return withContext(advice, (context) => use(context.get(ApiKeyService)));
 }
 
 /** Lends the animals of the configured store to a command. */
 async function withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T> {
   const advice = 'The animals of DATABASE_URL=memory: would be gone with this command; set it to a database.';
-  const { PetService } = await import('./application/pet.service.js');
+  const { PetService } = await import('./application/pets/pet.service.js');
   return withContext(advice, (context) => use(context.get(PetService)));
 }
 

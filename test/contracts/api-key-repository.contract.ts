@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ApiKeyRepository, KeyUse } from '../../src/application/api-key-repository.port.js';
+import { ApiKeyRepository, KeyUse } from '../../src/application/keys/api-key-repository.port.js';
 import { StoreUnavailable } from '../../src/application/errors.js';
 import { ApiKey } from '../../src/domain/keys/api-key.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { IdempotencyKeyReused, StoreUnavailable } from '../../src/application/errors.js';
-import { MARK_LIFETIME, Once, PetRepository } from '../../src/application/pet-repository.port.js';
+import { MARK_LIFETIME, Once, PetRepository } from '../../src/application/pets/pet-repository.port.js';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.js';
 import { NewPet, Pet, PET_STATUSES } from '../../src/domain/pets/pet.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';

@@ -4,7 +4,7 @@ import { INestApplication } from '@nestjs/common';
 import { ApiDocument } from '../../src/adapters/http/docs/api-document.js';
 import { Log } from '../../src/adapters/log/log.js';
 import { createApp } from '../../src/app.js';
-import { ApiKeyService } from '../../src/application/api-key.service.js';
+import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { readConfig } from '../../src/config.js';
 import { ApiContract } from './api-contract.js';
 

@@ -1,5 +1,5 @@
-import { ApiKeyService } from '../../application/api-key.service.js';
-import { PetService } from '../../application/pet.service.js';
+import { ApiKeyService } from '../../application/keys/api-key.service.js';
+import { PetService } from '../../application/pets/pet.service.js';
 
 /** A step that changes the schema of the database. */
 export interface Migration {

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { KeyUse } from '../../application/api-key-repository.port.js';
+import { KeyUse } from '../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../domain/keys/api-key.js';
 import { Actions } from './actions.js';
 import { table } from './table.js';

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { PetService } from '../../application/pet.service.js';
+import { PetService } from '../../application/pets/pet.service.js';
 import { Actions } from './actions.js';
-import { animals } from './animals.js';
+import { animals } from './plausible-pets.js';
 import { ProgressBar, Terminal } from './progress-bar.js';
 
 /** How many animals are added at a time: they share commits. */

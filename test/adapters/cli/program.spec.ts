@@ -4,7 +4,7 @@ import { Actions } from '../../../src/adapters/cli/actions.js';
 import { program } from '../../../src/adapters/cli/program.js';
 import { NodeSecrets } from '../../../src/adapters/crypto/node-secrets.js';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
-import { ApiKeyService } from '../../../src/application/api-key.service.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { UsageError } from '../../../src/application/errors.js';
 
 const DAY = 86_400_000;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Actions } from '../../../src/adapters/cli/actions.js';
 import { program } from '../../../src/adapters/cli/program.js';
-import { PetService } from '../../../src/application/pet.service.js';
+import { PetService } from '../../../src/application/pets/pet.service.js';
 import { petNameFault } from '../../../src/domain/pets/pet-name.js';
 import { Pet } from '../../../src/domain/pets/pet.js';
 import { Service } from '../../support/service.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ErrorCode } from '../../../src/adapters/http/errors/error-code.js';
-import { ApiKeyService } from '../../../src/application/api-key.service.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { keyText } from '../../../src/domain/keys/api-key.js';
 import { Connection, WireAnswer } from '../../support/connection.js';
 import { expectError } from '../../support/error-body.js';

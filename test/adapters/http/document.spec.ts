@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
-import { ApiKeyRepository } from '../../../src/application/api-key-repository.port.js';
-import { ApiKeyService } from '../../../src/application/api-key.service.js';
+import { ApiKeyRepository } from '../../../src/application/keys/api-key-repository.port.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { Secrets } from '../../../src/application/secrets.port.js';
 import type { Store } from '../../../src/app.module.js';
 import { ApiContract } from '../../support/api-contract.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ERROR_STATUS, ErrorCode } from '../../../src/adapters/http/errors/error-code.js';
-import { ApiKeyService } from '../../../src/application/api-key.service.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { StoreUnavailable } from '../../../src/application/errors.js';
-import { PetRepository } from '../../../src/application/pet-repository.port.js';
+import { PetRepository } from '../../../src/application/pets/pet-repository.port.js';
 import { Connection, WireAnswer } from '../../support/connection.js';
 import { expectErrorBody } from '../../support/error-body.js';
 import { Service } from '../../support/service.js';

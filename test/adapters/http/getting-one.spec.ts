@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ApiKeyService } from '../../../src/application/api-key.service.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { Connection, WireAnswer } from '../../support/connection.js';
 import { expectError } from '../../support/error-body.js';
 import { Service } from '../../support/service.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
-import { ApiKeyService } from '../../../src/application/api-key.service.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { Service } from '../../support/service.js';
 import { lastingKinds, storeKinds, TestStore } from '../../support/stores.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ErrorCode } from '../../../src/adapters/http/errors/error-code.js';
-import { ApiKeyService } from '../../../src/application/api-key.service.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { Connection } from '../../support/connection.js';
 import { expectErrorBody } from '../../support/error-body.js';
 import { Service } from '../../support/service.js';

@@ -18,7 +18,7 @@ export class ApiDocument {
 
   private async make(): Promise<{ json: string; yaml: string }> {
     if (!this.app) throw new Error('The document was asked for before the application was there.');
-    const { openApiDocument } = await import('../openapi/document.js');
+    const { openApiDocument } = await import('./document.js');
     const { dump } = await import('js-yaml');
     const document = openApiDocument(this.app);
     // By way of JSON, which has no undefined values.

@@ -1,5 +1,5 @@
 import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
-import { ApiKeyService } from '../../../application/api-key.service.js';
+import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { KeyRefused } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import { RequestLimits } from '../limits/request-limits.js';

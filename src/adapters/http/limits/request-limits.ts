@@ -4,7 +4,7 @@ import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
 import { Request, Response } from '../server/exchange.js';
 import { networkOf } from './network-of.js';
-import { Left, WINDOW, Windows } from './windows.js';
+import { Left, WINDOW, Windows } from './fixed-window.js';
 
 /**
  * How many requests a key may make in a minute, and how often a client's address may fail to authenticate; neither where it is

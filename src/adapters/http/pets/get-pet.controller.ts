@@ -13,9 +13,9 @@ import {
   Res,
   UseGuards,
 } from '@nestjs/common';
-import { ApiKeyService } from '../../../application/api-key.service.js';
+import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { PetNotFound } from '../../../application/errors.js';
-import { PetService } from '../../../application/pet.service.js';
+import { PetService } from '../../../application/pets/pet.service.js';
 import { AcceptsJsonGuard } from '../body/accepts-json.guard.js';
 import { HttpSettings } from '../http-settings.js';
 import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';

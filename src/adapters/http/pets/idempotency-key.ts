@@ -1,4 +1,4 @@
-import { IdempotencyKey } from '../../../application/pet.service.js';
+import { IdempotencyKey } from '../../../application/pets/pet.service.js';
 import { ApiError } from '../errors/api-error.js';
 import { Request } from '../server/exchange.js';
 

@@ -1,4 +1,4 @@
-import { PageQuery } from '../../../application/pet.service.js';
+import { PageQuery } from '../../../application/pets/pet.service.js';
 import { isPetStatus, PET_STATUSES } from '../../../domain/pets/pet.js';
 import { Faults } from '../errors/api-error.js';
 import { didYouMean, quoted } from '../errors/wording.js';

@@ -1,5 +1,5 @@
 import { All, Controller, Get, Post, Req, Res, UseGuards } from '@nestjs/common';
-import { PetPage, PetService } from '../../../application/pet.service.js';
+import { PetPage, PetService } from '../../../application/pets/pet.service.js';
 import { AcceptsJsonGuard } from '../body/accepts-json.guard.js';
 import { jsonMembers } from '../body/json-object.js';
 import { readJsonText } from '../body/read-body.js';

@@ -7,7 +7,7 @@ import { allowOrigins } from './cors.js';
 import { DirectRoutes, Handler } from './direct-routes.js';
 import { Request, Response } from './exchange.js';
 import { ExchangeObserver, observeExchanges } from './observe-exchanges.js';
-import { answerProtocolErrors, protocolFault, refuse } from './protocol-errors.js';
+import { answerProtocolErrors, protocolFault, refuse } from './protocol/protocol-errors.js';
 import { Turns } from './turns.js';
 
 /** How long a connection on which nothing has come is kept once the server is to close, in milliseconds. */

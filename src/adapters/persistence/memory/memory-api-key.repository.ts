@@ -1,4 +1,4 @@
-import { ApiKeyRepository, KeyUse } from '../../../application/api-key-repository.port.js';
+import { ApiKeyRepository, KeyUse } from '../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 
 /** API keys in this process's memory, gone with it. */

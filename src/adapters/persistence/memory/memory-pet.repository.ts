@@ -1,5 +1,5 @@
 import { IdempotencyKeyReused } from '../../../application/errors.js';
-import { Added, MARK_LIFETIME, Once, PetQuery, PetRepository } from '../../../application/pet-repository.port.js';
+import { Added, MARK_LIFETIME, Once, PetQuery, PetRepository } from '../../../application/pets/pet-repository.port.js';
 import { NewPet, Pet } from '../../../domain/pets/pet.js';
 
 /** Animals in this process's memory, gone with it: for tests, and for trying the service out. */

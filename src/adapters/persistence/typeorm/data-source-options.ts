@@ -1,9 +1,9 @@
 import type { DataSourceOptions } from 'typeorm';
-import { ApiKeySchema, KeyUseSchema } from './api-key.schema.js';
-import { IdempotencyKeySchema } from './idempotency-key.schema.js';
-import { InstallationSchema } from './installation.schema.js';
+import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
+import { IdempotencyKeySchema } from './pets/idempotency-key.schema.js';
+import { InstallationSchema } from './installation/installation.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
-import { petSchema } from './pet.schema.js';
+import { petSchema } from './pets/pet.schema.js';
 
 /** What is kept, with the type that the engine has for an id. */
 export function entities(idType: 'bigint' | 'integer') {

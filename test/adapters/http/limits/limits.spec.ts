@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { ApiKeyService } from '../../../../src/application/api-key.service.js';
+import { ApiKeyService } from '../../../../src/application/keys/api-key.service.js';
 import { Answer, Ask, Service } from '../../../support/service.js';
 
 const codeOf = (answer: Answer) =>

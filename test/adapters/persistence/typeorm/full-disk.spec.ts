@@ -3,7 +3,7 @@ import Libsql from 'libsql';
 import { StoreUnavailable } from '../../../../src/application/errors.js';
 import { Database } from '../../../../src/adapters/persistence/typeorm/database.js';
 import { SqliteEngine } from '../../../../src/adapters/persistence/typeorm/engines/sqlite.engine.js';
-import { TypeOrmPetRepository } from '../../../../src/adapters/persistence/typeorm/typeorm-pet.repository.js';
+import { TypeOrmPetRepository } from '../../../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { lastingKinds, TestStore } from '../../../support/stores.js';
 
 const PET = { name: 'x'.repeat(255), categoryId: 42n, status: 'available' } as const;

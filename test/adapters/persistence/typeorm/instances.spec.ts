@@ -3,7 +3,7 @@ import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
 import { Store } from '../../../../src/app.module.js';
 import { IdempotencyInProgress } from '../../../../src/application/errors.js';
-import { Once } from '../../../../src/application/pet-repository.port.js';
+import { Once } from '../../../../src/application/pets/pet-repository.port.js';
 import { readConfig } from '../../../../src/config.js';
 import { NewPet } from '../../../../src/domain/pets/pet.js';
 import { freshStore } from '../../../support/fresh-store.js';

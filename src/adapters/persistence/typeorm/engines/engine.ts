@@ -1,6 +1,6 @@
 import { DataSource, QueryRunner } from 'typeorm';
 import { IdempotencyKeyReused } from '../../../../application/errors.js';
-import { Added, Once } from '../../../../application/pet-repository.port.js';
+import { Added, Once } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
 import { petOf, Row } from '../rows.js';
 

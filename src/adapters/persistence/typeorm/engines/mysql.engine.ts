@@ -3,7 +3,7 @@ import mysql from 'mysql2';
 import type { Pool, PoolConnection, PoolOptions, ResultSetHeader } from 'mysql2';
 import { DataSource, QueryRunner } from 'typeorm';
 import { IdempotencyInProgress } from '../../../../application/errors.js';
-import { Added, MARK_LIFETIME, Once } from '../../../../application/pet-repository.port.js';
+import { Added, MARK_LIFETIME, Once } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
 import { dataSourceOptions } from '../data-source-options.js';

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import { DataSource, QueryRunner } from 'typeorm';
 import { IdempotencyInProgress } from '../../../../application/errors.js';
-import { Added, MARK_LIFETIME, Once } from '../../../../application/pet-repository.port.js';
+import { Added, MARK_LIFETIME, Once } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
 import { dataSourceOptions } from '../data-source-options.js';

