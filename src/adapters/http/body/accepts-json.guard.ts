@@ -1,6 +1,6 @@
 import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
+import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../errors/api-error.js';
-import { Request } from '../server/exchange.js';
 
 /** The media ranges that JSON is of, the most exact one last. */
 const RANGES = ['*/*', 'application/*', 'application/json'];
@@ -9,7 +9,7 @@ const RANGES = ['*/*', 'application/*', 'application/json'];
 @Injectable()
 export class AcceptsJsonGuard implements CanActivate {
   canActivate(context: ExecutionContext): true {
-    if (acceptsJson(context.getArgByIndex<Request>(0).headers.accept)) return true;
+    if (acceptsJson(context.getArgByIndex<IncomingMessage>(0).headers.accept)) return true;
     throw new ApiError('not_acceptable', 'The answers of this service are application/json, which Accept must allow.');
   }
 }

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../errors/api-error.js';
 import { quoted } from '../errors/wording.js';
-import { Request, Response } from '../server/exchange.js';
+import { fieldLines } from '../header-list.js';
 
 /** The most bytes that a request body may have. */
 export const MAX_BODY = 65_536;
@@ -10,12 +11,13 @@ export const MAX_BODY = 65_536;
  * Reads the JSON text of a request's body, once it is sure that it is one: `application/json`, in UTF-8, not encoded any further
  * and of at most 64 KiB. Rejects with `unsupported_media_type`, `body_too_large`, `invalid_body` or `invalid_json`.
  */
-export async function readJsonText(request: Request, response: Response): Promise<string> {
+export async function readJsonText(request: IncomingMessage, response: ServerResponse): Promise<string> {
   const { 'content-length': length, 'transfer-encoding': transfer } = request.headers;
   if (transfer === undefined && (length === undefined || Number(length) === 0)) throw noBody();
   checkMediaType(request);
   if (Number(length) > MAX_BODY) throw bodyTooLarge();
-  if (request.expectsContinue) response.writeContinue();
+  // The server let no other expectation through (RFC 9110, section 10.1.1).
+  if (request.headers.expect !== undefined && request.httpVersion === '1.1') response.writeContinue();
   const bytes = await readBytes(request);
   if (bytes.length === 0) throw noBody();
   if (!isUtf8(bytes))
@@ -23,12 +25,12 @@ export async function readJsonText(request: Request, response: Response): Promis
   return bytes.toString();
 }
 
-function checkMediaType(request: Request): void {
+function checkMediaType(request: IncomingMessage): void {
   const type = request.headers['content-type'] ?? '';
   const charset = /;\s*charset\s*=\s*("?)([^\s;"]*)\1\s*(?:;|$)/i.exec(type)?.[2];
   const essence = type.split(';', 1)[0]?.trim().toLowerCase();
   if (
-    request.fieldLines('content-type') > 1 ||
+    fieldLines(request, 'content-type') > 1 ||
     essence !== 'application/json' ||
     (charset === undefined ? /;\s*charset\b/i.test(type) : charset.toLowerCase() !== 'utf-8')
   ) {
@@ -48,7 +50,7 @@ function checkMediaType(request: Request): void {
   }
 }
 
-function readBytes(request: Request): Promise<Buffer> {
+function readBytes(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -1,8 +1,9 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { Response as ExpressResponse } from 'express';
 import absolutePath from 'swagger-ui-dist/absolute-path.js';
 import { routeNotFound } from '../errors/api-error.filter.js';
-import { Request, Response } from '../server/exchange.js';
+import type { HeaderList } from '../header-list.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
 import { ApiDocument } from './api-document.js';
 import { PAGE, PAGE_POLICY, START, STYLE } from './page.js';
@@ -16,23 +17,23 @@ export class DocsController {
   constructor(private readonly document: ApiDocument) {}
 
   @Get()
-  home(@Res() response: Response): void {
+  home(@Res() response: ServerResponse): void {
     response.writeHead(302, ['Location', 'docs', 'Content-Length', '0']);
     response.end();
   }
 
   @Get('docs')
-  page(@Res() response: Response): void {
+  page(@Res() response: ServerResponse): void {
     send(response, 'text/html; charset=utf-8', PAGE, ['Content-Security-Policy', PAGE_POLICY]);
   }
 
   @Get('docs/start.js')
-  start(@Res() response: Response): void {
+  start(@Res() response: ServerResponse): void {
     send(response, 'text/javascript; charset=utf-8', START);
   }
 
   @Get('docs/page.css')
-  style(@Res() response: Response): void {
+  style(@Res() response: ServerResponse): void {
     send(response, 'text/css; charset=utf-8', STYLE);
   }
 
@@ -43,22 +44,22 @@ export class DocsController {
   }
 
   @Get('openapi.json')
-  async json(@Res() response: Response): Promise<void> {
+  async json(@Res() response: ServerResponse): Promise<void> {
     send(response, 'application/json', (await this.document.texts()).json);
   }
 
   @Get('openapi.yaml')
-  async yaml(@Res() response: Response): Promise<void> {
+  async yaml(@Res() response: ServerResponse): Promise<void> {
     send(response, 'application/yaml', (await this.document.texts()).yaml);
   }
 
   @All(['', 'docs', 'docs/:asset', 'openapi.json', 'openapi.yaml'])
-  otherMethod(@Req() request: Request, @Res() response: Response): void {
+  otherMethod(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
     answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
   }
 }
 
-function send(response: Response, type: string, text: string, headers: readonly string[] = []): void {
+function send(response: ServerResponse, type: string, text: string, headers: HeaderList = []): void {
   response.writeHead(200, [
     'Content-Type',
     type,

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ArgumentsHost, Catch, ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import {
   CursorRefused,
@@ -8,8 +9,8 @@ import {
   PetNotFound,
   StoreUnavailable,
 } from '../../../application/errors.js';
-import { Request, Response } from '../server/exchange.js';
 import { ApiError } from './api-error.js';
+import { sendError } from './send-error.js';
 
 /** How long a client should wait before it asks a store again that could not answer, in seconds. */
 const RETRY_AFTER = '1';
@@ -27,8 +28,8 @@ export class ApiErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
   catch(error: unknown, host: ArgumentsHost): void {
-    const request = host.switchToHttp().getRequest<Request>();
-    const response = host.switchToHttp().getResponse<Response>();
+    const request = host.switchToHttp().getRequest<IncomingMessage & { readonly id: string }>();
+    const response = host.switchToHttp().getResponse<ServerResponse>();
     const answer = answerTo(error);
     if (answer.code === 'internal_error')
       this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
@@ -36,7 +37,7 @@ export class ApiErrorFilter implements ExceptionFilter {
       this.logger.warn((error as StoreUnavailable).cause ?? error, { request: request.id });
     // A client that went away, or one that has part of an answer, can be told nothing more.
     if (response.headersSent || request.socket.destroyed) request.destroy();
-    else response.sendError(answer);
+    else sendError(response, answer);
   }
 }
 

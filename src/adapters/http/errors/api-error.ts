@@ -1,3 +1,4 @@
+import type { HeaderList } from '../header-list.js';
 import { ErrorCode } from './error-code.js';
 
 /** An answer of 400 or above, thrown to where it is sent. */
@@ -8,7 +9,7 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    readonly headers: readonly string[] = [],
+    readonly headers: HeaderList = [],
   ) {
     super(message);
   }

@@ -1,6 +1,7 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller, Get, Req, Res } from '@nestjs/common';
 import { HealthService } from '../../../application/health.service.js';
-import { Request, Response } from '../server/exchange.js';
+import { sendJson } from '../send.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
 
 const OK = '{"status":"ok"}';
@@ -11,18 +12,18 @@ export class HealthController {
   constructor(private readonly health: HealthService) {}
 
   @Get('live')
-  live(@Res() response: Response): void {
-    response.sendJson(200, OK);
+  live(@Res() response: ServerResponse): void {
+    sendJson(response, 200, OK);
   }
 
   @Get('ready')
-  async ready(@Res() response: Response): Promise<void> {
+  async ready(@Res() response: ServerResponse): Promise<void> {
     await this.health.checkReady();
-    response.sendJson(200, OK);
+    sendJson(response, 200, OK);
   }
 
   @All(['live', 'ready'])
-  otherMethod(@Req() request: Request, @Res() response: Response): void {
+  otherMethod(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
     answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
   }
 }

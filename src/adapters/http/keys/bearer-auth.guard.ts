@@ -2,8 +2,10 @@ import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
 import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { KeyRefused } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
+import { fieldLines } from '../header-list.js';
 import { RequestLimits } from '../limits/request-limits.js';
-import { Request, Response } from '../server/exchange.js';
+import { Request } from '../server/request.js';
+import { Response } from '../server/response.js';
 
 /** `Authorization: Bearer <token68>`, the scheme in any case (RFC 9110, section 11.4; RFC 6750, section 2.1). */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
@@ -54,6 +56,6 @@ function bearerToken(request: Request): string {
   const { authorization = '' } = request.headers;
   const token = BEARER.exec(authorization)?.[1];
   // Node hides a second header; which of the two would count is nobody's guess.
-  if (token !== undefined && request.fieldLines('authorization') === 1) return token;
+  if (token !== undefined && fieldLines(request, 'authorization') === 1) return token;
   throw new KeyRefused(/^bearer(?: |$)/i.test(authorization) ? 'invalid' : 'missing');
 }

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import { ApiError } from '../errors/api-error.js';
+import type { HeaderList } from '../header-list.js';
 import { HttpSettings } from '../http-settings.js';
-import { Request, Response } from '../server/exchange.js';
+import type { Request } from '../server/request.js';
+import type { Response } from '../server/response.js';
 import { networkOf } from './network-of.js';
 import { Left, WINDOW, Windows } from './fixed-window.js';
 
@@ -56,7 +58,7 @@ export class RequestLimits {
   }
 }
 
-function tooMany(rule: string, { seconds }: Left, headers: readonly string[] = []): ApiError {
+function tooMany(rule: string, { seconds }: Left, headers: HeaderList = []): ApiError {
   const message = `${rule}; try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
   return new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
 }

@@ -19,7 +19,9 @@ import { PetService } from '../../../application/pets/pet.service.js';
 import { AcceptsJsonGuard } from '../body/accepts-json.guard.js';
 import { HttpSettings } from '../http-settings.js';
 import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
-import { Request, Response } from '../server/exchange.js';
+import { sendJson } from '../send.js';
+import { Request } from '../server/request.js';
+import { Response } from '../server/response.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
 import { refuseParameters } from './parameters.js';
 import { petJson } from './pet-json.js';
@@ -80,7 +82,7 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
     refuseParameters(request.targetQuery);
     // The documented answers are 200, 401 and 404: what is no int64 is the id of no pet. 19 digits are the most it can have.
     if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(petId)) throw new PetNotFound();
-    response.sendJson(200, petJson(await this.pets.get(BigInt(petId))));
+    sendJson(response, 200, petJson(await this.pets.get(BigInt(petId))));
   }
 
   @All()

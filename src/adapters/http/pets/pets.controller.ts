@@ -5,7 +5,9 @@ import { jsonMembers } from '../body/json-object.js';
 import { readJsonText } from '../body/read-body.js';
 import { HttpSettings } from '../http-settings.js';
 import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
-import { Request, Response } from '../server/exchange.js';
+import { sendJson } from '../send.js';
+import { Request } from '../server/request.js';
+import { Response } from '../server/response.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
 import { idempotencyKey } from './idempotency-key.js';
 import { soundPet } from './new-pet.js';
@@ -34,7 +36,7 @@ export class PetsController {
       answer = { body: Buffer.from(petsJson(page.pets)), headers: this.links(page, query) };
       this.answers.set(page, answer);
     }
-    response.sendJson(200, answer.body, answer.headers);
+    sendJson(response, 200, answer.body, answer.headers);
   }
 
   @Post()
@@ -46,7 +48,7 @@ export class PetsController {
     const asked = soundPet(members) ?? (await import('./checked-pet.js')).checkedPet(members);
     const { pet, replayed } = await this.pets.create(asked, idempotencyKey(request));
     const location = ['Location', `${this.settings.baseUrl}/pets/${pet.id}`];
-    response.sendJson(201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
+    sendJson(response, 201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
   }
 
   @All()

@@ -1,5 +1,6 @@
 import cors from 'cors';
-import { Request, Response } from './exchange.js';
+import { Request } from './request.js';
+import { Response } from './response.js';
 
 /** What a page's script may read of an answer, besides what it always may. */
 const EXPOSED = [

@@ -1,4 +1,5 @@
-import { Request, Response } from './exchange.js';
+import { Request } from './request.js';
+import { Response } from './response.js';
 
 /** A controller's method with its guards around it, as Nest hands it over. */
 export type Handler = (request: Request, response: Response, next: () => void) => unknown;

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
-import { Request, Response } from './exchange.js';
+import { Request } from './request.js';
+import { Response } from './response.js';
 
 /** What a request asked for: one of the three operations, or anything else. */
 export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other';

@@ -4,7 +4,10 @@ import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { ApiError } from '../../errors/api-error.js';
 import { ERROR_STATUS, errorBody } from '../../errors/error-code.js';
-import { Request, Response } from '../exchange.js';
+import { sendError } from '../../errors/send-error.js';
+import { fieldLines } from '../../header-list.js';
+import { Request } from '../request.js';
+import { Response } from '../response.js';
 import { REFUSED } from '../observe-exchanges.js';
 import { originForm } from './request-target.js';
 
@@ -24,7 +27,7 @@ export function protocolFault(request: Request): ApiError | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     return new ApiError('bad_request', 'The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
   }
-  const hosts = request.fieldLines('host');
+  const hosts = fieldLines(request, 'host');
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1') || !HOST.test(headers.host ?? '')) {
     const found = hosts === 0 ? 'none' : hosts > 1 ? 'more than one' : 'one that is no host';
     return new ApiError(
@@ -49,7 +52,7 @@ export function protocolFault(request: Request): ApiError | undefined {
 /** Answers a request whose connection cannot be trusted further, and closes it. */
 export function refuse(response: Response, error: ApiError): void {
   response.shouldKeepAlive = false;
-  response.sendError(error);
+  sendError(response, error);
 }
 
 /** Makes a server answer with an Error body where Node by itself would answer with none. */
@@ -78,7 +81,6 @@ export function answerProtocolErrors(server: Server<typeof Request, typeof Respo
       return void server.emit('checkExpectation', request, response);
     }
     // Whether to continue is said when the body is wanted: after the key was accepted.
-    request.expectsContinue = true;
     server.emit('request', request, response);
   });
   server.on('connect', (request, socket) => {

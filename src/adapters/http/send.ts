@@ -1,0 +1,21 @@
+import type { ServerResponse } from 'node:http';
+import type { HeaderList } from './header-list.js';
+
+/** Sends a JSON text, which nobody but its client may keep (RFC 9111, section 5.2.2.5). */
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: string | Buffer,
+  headers: HeaderList = [],
+): void {
+  response.writeHead(status, [
+    'Content-Type',
+    'application/json',
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+    'Cache-Control',
+    'no-store',
+    ...headers,
+  ]);
+  response.end(body);
+}

@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import { IncomingMessage } from 'node:http';
+import type { ApiKey } from '../../../domain/keys/api-key.js';
+
+const KEPT_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** A request, with what the service learns of it on the way. */
+export class Request extends IncomingMessage {
+  /** The key that the guard accepted. */
+  apiKey?: ApiKey;
+
+  /** The parameters of the route's path. */
+  params?: Record<string, string>;
+
+  /** When it arrived, on the clock of `performance.now()`, if somebody keeps the time. */
+  startedAt = 0;
+
+  /** The route that matched, once the router has noted it: its path with the names of the parameters. */
+  route?: { readonly path: string };
+
+  private requestId?: string;
+
+  /** The client's own `X-Request-Id` if it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */
+  get id(): string {
+    if (this.requestId === undefined) {
+      const given = this.headers['x-request-id'];
+      this.requestId = typeof given === 'string' && KEPT_REQUEST_ID.test(given) ? given : randomUUID();
+    }
+    return this.requestId;
+  }
+
+  /** The request target before the question mark. */
+  get targetPath(): string {
+    const end = this.queryStart;
+    return end < 0 ? this.target : this.target.slice(0, end);
+  }
+
+  /** The request target behind the question mark; empty if it has none. */
+  get targetQuery(): string {
+    const end = this.queryStart;
+    return end < 0 ? '' : this.target.slice(end + 1);
+  }
+
+  private get queryStart(): number {
+    return this.target.indexOf('?');
+  }
+
+  private get target(): string {
+    return this.url ?? '/';
+  }
+}

@@ -1,0 +1,40 @@
+import { type Server, ServerResponse } from 'node:http';
+import type { Request } from './request.js';
+
+/** The most bytes of an unread body that are read and thrown away, so that the connection can go on. */
+const MAX_DRAINED = 65_536;
+
+/** A response; every one carries the request id and `nosniff`, whoever writes it. */
+export class Response extends ServerResponse<Request> {
+  /** Headers that go out with whatever is answered: names and values in turn. */
+  readonly standing: string[] = [];
+
+  /**
+   * Sends the head. Headers given as an array are names and values in turn; the array is taken over. The connection is closed behind
+   * the answer if a large body is still on its way, or if the server is being stopped, which waits for its connections to end.
+   */
+  override writeHead(status: number, ...rest: unknown[]): this {
+    if (!isServerOpen(this.req) || (!this.req.complete && hasLargeBody(this.req))) this.shouldKeepAlive = false;
+    const headers = rest.at(-1);
+    if (Array.isArray(headers)) {
+      headers.push('X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing);
+      return super.writeHead(status, headers as string[]);
+    }
+    // The progressive interface of Express and its middleware.
+    this.setHeader('X-Request-Id', this.req.id).setHeader('X-Content-Type-Options', 'nosniff');
+    for (let i = 0; i < this.standing.length; i += 2)
+      this.appendHeader(this.standing[i] as string, this.standing[i + 1] as string);
+    return (super.writeHead as (status: number, ...rest: unknown[]) => this).call(this, status, ...rest);
+  }
+}
+
+/** Whether the server still takes connections. */
+function isServerOpen({ socket }: Request): boolean {
+  return (socket as { server?: Server }).server?.listening !== false;
+}
+
+/** Whether the request has a body of more than 64 KiB, or of a length that is not known beforehand. */
+function hasLargeBody({ headers }: Request): boolean {
+  const { 'content-length': length, 'transfer-encoding': transfer } = headers;
+  return transfer !== undefined || Number(length) > MAX_DRAINED;
+}
