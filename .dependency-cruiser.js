@@ -1,6 +1,6 @@
 const core = '^src/(domain|application)/';
 
-/** The arrows: main → app.module → adapters → application → domain. An import points right or stays; never left. */
+/** The arrows: main → process → app → app.module → adapters → application → domain. An import points right or stays; never left. */
 export default {
   forbidden: [
     {
@@ -22,28 +22,49 @@ export default {
       comment: 'Adapters are put together by the root, which they do not know: settings are handed to them.',
       severity: 'error',
       from: { path: '^src/adapters/' },
-      to: { path: '^(src/[^/]+|ormconfig)\\.ts$' },
+      to: { path: '^(src/[^/]+|src/process/.+|ormconfig)\\.ts$' },
     },
     {
-      name: 'config-stands-below-app-module',
-      comment: 'The configuration is handed down from main.',
+      name: 'the-root-is-handed-down',
+      comment: 'config and open-store are handed down, and know nothing of who uses them.',
       severity: 'error',
-      from: { path: '^src/config\\.ts$' },
-      to: { path: '^src/(app\\.module|app|serve|stop|workers|main)\\.ts$' },
+      from: { path: '^src/(config|open-store)\\.ts$' },
+      to: { path: '^src/(app\\.module|app|main|process/.+)\\.ts$' },
     },
     {
       name: 'app-module-stands-below-app',
       comment: 'The composition root is below what makes a server of it.',
       severity: 'error',
       from: { path: '^src/app\\.module\\.ts$' },
-      to: { path: '^src/(app|serve|stop|workers|main)\\.ts$' },
+      to: { path: '^src/(app|main|process/.+)\\.ts$' },
     },
     {
-      name: 'app-stands-below-main',
+      name: 'app-stands-below-process',
       comment: 'The application can be made without being run.',
       severity: 'error',
-      from: { path: '^src/(app|serve|stop|workers)\\.ts$' },
+      from: { path: '^src/app\\.ts$' },
+      to: { path: '^(src/(main|process/.+)|ormconfig)\\.ts$' },
+    },
+    {
+      name: 'process-stands-below-main',
+      comment: 'The life of the process is that of any service: it does not know the command.',
+      severity: 'error',
+      from: { path: '^src/process/' },
       to: { path: '^(src/main|ormconfig)\\.ts$' },
+    },
+    {
+      name: 'process-knows-no-http-and-no-pets',
+      comment: 'A process starts, forks and stops alike, whatever it serves.',
+      severity: 'error',
+      from: { path: '^src/process/' },
+      to: { path: '^src/(adapters/http|adapters/persistence|application/pets|domain/pets)/' },
+    },
+    {
+      name: 'errors-and-bodies-do-not-know-the-server',
+      comment: 'They work on messages as Node has them; the server is above them.',
+      severity: 'error',
+      from: { path: '^src/adapters/http/(errors|body)/' },
+      to: { path: '^src/adapters/http/server/' },
     },
     {
       name: 'http-does-not-know-persistence',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from '@jest/globals';
-import { Store } from '../../src/app.module.js';
+import { Store } from '../../src/open-store.js';
 import { openStoreAt, StoreKind, TestStore } from './stores.js';
 
 /** The store of the case that is running. */

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { NodeSecrets } from '../../src/adapters/crypto/node-secrets.js';
-import { openStore, Store } from '../../src/app.module.js';
+import { openStore, Store } from '../../src/open-store.js';
 import { readConfig } from '../../src/config.js';
 
 /** A store of a kind, empty and of its own, for as long as a test needs it. */
@@ -94,5 +94,5 @@ export const storeKinds: readonly StoreKind[] = [memory, ...lastingKinds];
 /** Opens the store at a URL, as the service does; where it lasts, what was stored there before is there. */
 export function openStoreAt(url: string): Promise<Store> {
   const { database, databaseLimits } = readConfig({ DATABASE_URL: url });
-  return openStore(database, databaseLimits, new NodeSecrets());
+  return openStore(database, databaseLimits, new NodeSecrets(), () => undefined);
 }

@@ -1,25 +1,7 @@
 import { ApiKeyService } from '../../application/keys/api-key.service.js';
 import { PetService } from '../../application/pets/pet.service.js';
-
-/** A step that changes the schema of the database. */
-export interface Migration {
-  readonly name: string;
-  readonly applied: boolean;
-}
-
-/** How far a copy has come: so many rows of what is under way. */
-export interface CopyProgress {
-  readonly step: string;
-  readonly done: number;
-  readonly total: number;
-}
-
-/** What a copy that is exact has found on both sides. */
-export interface CopyReport {
-  readonly animals: number;
-  readonly keys: number;
-  readonly checksum: string;
-}
+import type { CopyProgress, CopyReport } from '../persistence/typeorm/copy-store.js';
+import type { SchemaStep } from '../persistence/typeorm/schema-steps.js';
 
 /** What the commands can have done for them. */
 export interface Actions {
@@ -30,7 +12,7 @@ export interface Actions {
   /** Opens the store, lends its animals, and closes it. */
   withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T>;
   /** The migrations, oldest first. */
-  migrations(): Promise<Migration[]>;
+  migrations(): Promise<SchemaStep[]>;
   /** Applies all migrations that are not, and resolves to their names. */
   migrate(): Promise<string[]>;
   /** Takes the newest migration back, and resolves to its name; undefined where none is applied. */

@@ -12,11 +12,11 @@ const NAMES: readonly (readonly [categoryId: bigint, names: string])[] = [
 
 const CATEGORIES = NAMES.map(([categoryId, names]) => ({ categoryId, names: names.split(' ') }));
 
-/** Of ten animals seven can be had. */
+/** Of ten pets seven are available. */
 const STATUSES: readonly PetStatus[] = [...Array<PetStatus>(7).fill('available'), 'pending', 'sold', 'sold'];
 
-/** Plausible animals without end: the same for the same seed. */
-export function* animals(seed: number): Generator<NewPet, never> {
+/** Plausible pets without end: the same for the same seed. */
+export function* plausiblePets(seed: number): Generator<NewPet, never> {
   const random = numbers(seed);
   const oneOf = <T>(all: readonly T[]) => all[Math.floor(random() * all.length)] as T;
   for (;;) {

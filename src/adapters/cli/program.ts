@@ -43,7 +43,7 @@ export function program(actions: Actions, print: (line: string) => void, termina
       print(name === undefined ? 'No migration is applied.' : `took back ${name}`);
     });
 
-  addCopyCommand(petstore, actions, print);
+  addCopyCommand(petstore, actions, print, terminal);
 
   petstore
     .command('openapi')

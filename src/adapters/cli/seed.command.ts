@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { PetService } from '../../application/pets/pet.service.js';
 import { Actions } from './actions.js';
-import { animals } from './plausible-pets.js';
+import { plausiblePets } from './plausible-pets.js';
 import { ProgressBar, Terminal } from './progress-bar.js';
 
 /** How many animals are added at a time: they share commits. */
@@ -22,19 +22,20 @@ export function addSeedCommand(
     .requiredOption('--count <n>', 'how many', integer(1, MAX_COUNT))
     .option('--seed <n>', 'which ones: the same number gives the same animals', integer(0, 2 ** 31 - 1), 1)
     .action(async ({ count, seed }: { count: number; seed: number }) => {
-      await actions.withPets((pets) => add(pets, count, seed, new ProgressBar(terminal, count)));
+      await actions.withPets((pets) => add(pets, count, seed, new ProgressBar(terminal)));
       print(`Added ${count} ${count === 1 ? 'animal' : 'animals'}.`);
     });
 }
 
 async function add(pets: PetService, count: number, seed: number, bar: ProgressBar): Promise<void> {
-  const source = animals(seed);
+  const source = plausiblePets(seed);
   for (let done = 0; done < count;) {
     const batch = Array.from({ length: Math.min(BATCH, count - done) }, () => source.next().value);
-    await Promise.all(batch.map((animal) => pets.create(animal)));
+    await Promise.all(batch.map((pet) => pets.create(pet)));
     done += batch.length;
-    bar.show(done);
+    bar.show(done, count, 'pets added');
   }
+  bar.end();
 }
 
 function integer(min: number, max: number): (text: string) => number {

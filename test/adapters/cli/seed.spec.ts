@@ -69,7 +69,8 @@ describe.each(lastingKinds)('petstore seed on $name', (kind) => {
   it('draws its progress on a terminal', async () => {
     const { printed, drawn } = await seed('--count 512', true);
     expect(printed).toEqual(['Added 512 animals.']);
-    expect(drawn).toBe(`\r${'#'.repeat(15)}${'.'.repeat(15)} 50 %\r${'#'.repeat(30)} 100 %\n`);
+    const line = (bar: string, percent: number) => `\r\x1b[K${bar} ${percent} % pets added`;
+    expect(drawn).toBe(`${line('#'.repeat(15) + '.'.repeat(15), 50)}${line('#'.repeat(30), 100)}\n`);
   });
 
   it.each(['--count 0', '--count 1.5', '--count x', '--count 10000001', '--count 1 --seed -1', '--seed 1'])(

@@ -3,7 +3,7 @@ import Libsql from 'libsql';
 import { ApiKeyRepository } from '../../../src/application/keys/api-key-repository.port.js';
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { Secrets } from '../../../src/application/secrets.port.js';
-import type { Store } from '../../../src/app.module.js';
+import type { Store } from '../../../src/open-store.js';
 import { ApiContract } from '../../support/api-contract.js';
 import { Answer, Ask, Service } from '../../support/service.js';
 import { lastingKinds, TestStore } from '../../support/stores.js';

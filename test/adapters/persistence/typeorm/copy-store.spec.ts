@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
 import { copyStore, CopyProgress } from '../../../../src/adapters/persistence/typeorm/copy-store.js';
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
-import { Store } from '../../../../src/app.module.js';
+import { Store } from '../../../../src/open-store.js';
 import { readConfig } from '../../../../src/config.js';
 import { ApiKey } from '../../../../src/domain/keys/api-key.js';
 import { lastingKinds, openStoreAt, TestStore } from '../../../support/stores.js';

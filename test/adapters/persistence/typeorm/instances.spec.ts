@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
-import { Store } from '../../../../src/app.module.js';
+import { Store } from '../../../../src/open-store.js';
 import { IdempotencyInProgress } from '../../../../src/application/errors.js';
 import { Once } from '../../../../src/application/pets/pet-repository.port.js';
 import { readConfig } from '../../../../src/config.js';

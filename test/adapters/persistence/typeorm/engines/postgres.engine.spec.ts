@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Store } from '../../../../../src/app.module.js';
+import { Store } from '../../../../../src/open-store.js';
 import { Once } from '../../../../../src/application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../../src/domain/pets/pet.js';
 import { Proxy } from '../../../../support/proxy.js';

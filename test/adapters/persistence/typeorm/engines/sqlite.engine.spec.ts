@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../../../../../src/application/errors.js';
 import { Database } from '../../../../../src/adapters/persistence/typeorm/database.js';
 import { SqliteEngine } from '../../../../../src/adapters/persistence/typeorm/engines/sqlite.engine.js';
 import { TypeOrmPetRepository } from '../../../../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
-import { Store } from '../../../../../src/app.module.js';
+import { Store } from '../../../../../src/open-store.js';
 import { NewPet } from '../../../../../src/domain/pets/pet.js';
 import { freshStore, laterTurn } from '../../../../support/fresh-store.js';
 import { lastingKinds, StoreKind } from '../../../../support/stores.js';
