@@ -17,7 +17,13 @@ export async function createApp(config: Config, log: Log): Promise<INestApplicat
     abortOnError: false,
   });
   app.get(ApiDocument).describe(app);
-  return app.init();
+  try {
+    return await app.init();
+  } catch (error) {
+    // The store is open by now, and would keep the process.
+    await app.close();
+    throw error;
+  }
 }
 
 /** What is told of each request; nothing where nobody wants to know. */

@@ -15,6 +15,8 @@ export interface Config {
   /** Whether `NODE_ENV` is `production`: no key is made or printed at the start. */
   readonly production: boolean;
   readonly database: DatabaseUrl;
+  /** For how long new connections are still taken once the service is told to stop, in milliseconds. */
+  readonly stopDelay: number;
   /** Within what time a stop must be done, in milliseconds. */
   readonly stopTimeout: number;
   readonly databaseLimits: DatabaseLimits;
@@ -48,7 +50,8 @@ export function readConfig(env: Environment = process.env): Config {
     }
     return Number(value);
   };
-  const milliseconds = (name: string, fallback: number) => integer(name, fallback, 1, 3_600_000, ' (milliseconds)');
+  const milliseconds = (name: string, fallback: number, min = 1) =>
+    integer(name, fallback, min, 3_600_000, ' (milliseconds)');
 
   const limit = (name: string) =>
     text(name) === undefined ? undefined : integer(name, 0, 1, 1_000_000, ' (in a minute)');
@@ -79,12 +82,22 @@ export function readConfig(env: Environment = process.env): Config {
     );
   }
 
+  const stopTimeout = milliseconds('STOP_TIMEOUT', 10_000);
+  const stopDelay = milliseconds('STOP_DELAY', 0, 0);
+  const stopLinger = milliseconds('STOP_LINGER', Math.min(1_000, Math.ceil(stopTimeout / 2)));
+  if (stopTimeout <= stopDelay + stopLinger) {
+    throw new ConfigError(
+      `STOP_TIMEOUT must be more than STOP_DELAY and STOP_LINGER together, ${stopDelay + stopLinger} (milliseconds), not ${stopTimeout}.`,
+    );
+  }
+
   return {
     port: integer('PORT', 3000, 0, 65_535),
     host: text('HOST') ?? '127.0.0.1',
     workers,
     production,
-    stopTimeout: milliseconds('STOP_TIMEOUT', 10_000),
+    stopDelay,
+    stopTimeout,
     database,
     databaseLimits: {
       poolTimeout: milliseconds('POOL_TIMEOUT', 3_000),
@@ -103,6 +116,10 @@ export function readConfig(env: Environment = process.env): Config {
       requestTimeout: milliseconds('REQUEST_TIMEOUT', 15_000),
       keepAliveTimeout: milliseconds('KEEP_ALIVE_TIMEOUT', 75_000),
       idleTimeout: milliseconds('IDLE_TIMEOUT', 30_000),
+      maxConnections: integer('MAX_CONNECTIONS', 10_000, 1, 1_000_000),
+      stopLinger,
+      // The rest is for the store and the log.
+      closeTimeout: Math.ceil(0.9 * (stopTimeout - stopDelay)),
       rateLimit: limit('RATE_LIMIT'),
       authFailureLimit: limit('AUTH_FAILURE_LIMIT'),
     },

@@ -2,8 +2,8 @@
 const SAME_SIGNAL = 500;
 
 /**
- * Stops on SIGTERM or SIGINT: `close` finishes what is under way, and the exit is 0. What is not finished in time, or when a second
- * signal comes, is cut off, and the exit is 1. Returns what stops without a signal.
+ * Stops on SIGTERM or SIGINT: `close` finishes what is under way, and the process exits with `process.exitCode`, 0 unless somebody set it.
+ * What is not finished in time, or when a second signal comes, is cut off, and the exit is 1. Returns what stops without a signal.
  */
 export function stopOnSignal(
   close: () => Promise<void>,
@@ -13,13 +13,13 @@ export function stopOnSignal(
   let stoppingSince: number | undefined;
   const stop = () => {
     if (stoppingSince !== undefined) return;
-    stoppingSince = Date.now();
+    stoppingSince = performance.now();
     setTimeout(cutOff, timeout).unref();
-    close().then(() => process.exit(0), cutOff);
+    close().then(() => process.exit(), cutOff);
   };
   const onSignal = () => {
     if (stoppingSince === undefined) stop();
-    else if (Date.now() - stoppingSince > SAME_SIGNAL) cutOff();
+    else if (performance.now() - stoppingSince > SAME_SIGNAL) cutOff();
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   return stop;

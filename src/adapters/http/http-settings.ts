@@ -24,6 +24,15 @@ export abstract class HttpSettings {
   /** How long a connection may stand still while an answer is under way. */
   abstract readonly idleTimeout: number;
 
+  /** How many connections are taken at a time. */
+  abstract readonly maxConnections: number;
+
+  /** For how long a silent connection is kept once the service is told to stop. */
+  abstract readonly stopLinger: number;
+
+  /** Within what time all connections must have ended once the service is told to stop. */
+  abstract readonly closeTimeout: number;
+
   /** How many requests a key may make in a minute; undefined for any number. */
   abstract readonly rateLimit: number | undefined;
 

@@ -8,6 +8,8 @@ export function sendJson(
   body: string | Buffer,
   headers: HeaderList = [],
 ): void {
+  // The client was refused meanwhile, for what it sent behind the head.
+  if (response.headersSent) return;
   response.writeHead(status, [
     'Content-Type',
     'application/json',

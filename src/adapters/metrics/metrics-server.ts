@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Registry } from 'prom-client';
+import { listen } from '../net/listen.js';
 import { MetricsSettings } from './metrics-settings.js';
 
 /** Shows metrics to Prometheus at `/metrics` on a port of their own. */
@@ -21,9 +22,8 @@ export class MetricsServer {
 
   async open(): Promise<void> {
     this.server = createServer((request, response) => void this.answer(request, response));
-    // The process is there for the service: where that cannot start, it ends.
-    this.server.listen(this.settings.port, this.settings.host).unref();
-    await once(this.server, 'listening');
+    // The process is there for the service: if that cannot start, it ends.
+    await listen(this.server.unref(), this.settings, { port: 'METRICS_PORT', host: 'METRICS_HOST' });
   }
 
   async close(): Promise<void> {

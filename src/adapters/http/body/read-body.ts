@@ -17,7 +17,7 @@ export async function readJsonText(request: IncomingMessage, response: ServerRes
   checkMediaType(request);
   if (Number(length) > MAX_BODY) throw bodyTooLarge();
   // The server let no other expectation through (RFC 9110, section 10.1.1).
-  if (request.headers.expect !== undefined && request.httpVersion === '1.1') response.writeContinue();
+  if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
   const bytes = await readBytes(request);
   if (bytes.length === 0) throw noBody();
   if (!isUtf8(bytes))

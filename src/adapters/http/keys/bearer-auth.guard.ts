@@ -3,6 +3,7 @@ import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { KeyRefused } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import { fieldLines } from '../header-list.js';
+import { endOfTurn } from './end-of-turn.js';
 import { RequestLimits } from '../limits/request-limits.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
@@ -18,30 +19,18 @@ export class BearerAuthGuard implements CanActivate {
     private readonly limits: RequestLimits,
   ) {}
 
-  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.getArgByIndex<Request>(0);
-    const response = context.getArgByIndex<Response>(1);
-    const found = this.limits.countsFailures
-      ? this.authenticateCounting(request)
-      : this.keys.authenticate(bearerToken(request));
-    return found instanceof Promise
-      ? found.then((key) => this.admit(request, response, key))
-      : this.admit(request, response, found);
+    await endOfTurn();
+    const found = this.limits.countsFailures ? this.guess(request) : this.keys.authenticate(bearerToken(request));
+    return this.admit(request, context.getArgByIndex<Response>(1), found instanceof Promise ? await found : found);
   }
 
-  /**
-   * As `authenticate`, for an address that may fail only so often. Where it has, no key is looked at any more that was not
-   * accepted before: guessing goes nowhere, and who is at work behind the same address goes on.
-   */
-  private async authenticateCounting(request: Request): Promise<ApiKey> {
-    try {
-      const token = bearerToken(request);
-      if (!this.keys.hasAccepted(token)) this.limits.checkFailures(request);
-      return await this.keys.authenticate(token);
-    } catch (error) {
-      if (error instanceof KeyRefused) this.limits.countFailure(request);
-      throw error;
-    }
+  /** As `authenticate`, for an address that may fail only so often; a key that was accepted before is not a guess. */
+  private guess(request: Request): Promise<ApiKey> {
+    const { authorization = '' } = request.headers;
+    const known = this.keys.hasAccepted(BEARER.exec(authorization)?.[1] ?? '');
+    return this.limits.guess(request, known, () => this.keys.authenticate(bearerToken(request)));
   }
 
   private admit(request: Request, response: Response, key: ApiKey): true {
@@ -55,7 +44,7 @@ export class BearerAuthGuard implements CanActivate {
 function bearerToken(request: Request): string {
   const { authorization = '' } = request.headers;
   const token = BEARER.exec(authorization)?.[1];
-  // Node hides a second header; which of the two would count is nobody's guess.
+  // Node hides a second header, and nobody can say which of the two should count.
   if (token !== undefined && fieldLines(request, 'authorization') === 1) return token;
   throw new KeyRefused(/^bearer(?: |$)/i.test(authorization) ? 'invalid' : 'missing');
 }

@@ -22,7 +22,7 @@ interface Window {
  * goes where another is needed, so that a flood of names costs no more memory. Written here because the libraries for it keep a
  * timer for each name, and as many names as come.
  */
-export class Windows {
+export class FixedWindows {
   /** The oldest first. */
   private readonly windows = new Map<string, Window>();
 

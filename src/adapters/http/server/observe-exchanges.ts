@@ -2,19 +2,17 @@ import type { Server } from 'node:http';
 import { Request } from './request.js';
 import { Response } from './response.js';
 
-/** What a request asked for: one of the three operations, or anything else. */
-export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other';
-
 /** How a request ended. It holds nothing that a client chose freely: no key, no query, no body. */
 export interface Exchange {
   /** The id that the answer carries. */
   readonly id: string;
-  /** The request's method; undefined where the request could not be read. */
+  /** The request's method; undefined if the request could not be read. */
   readonly method: string | undefined;
-  /** The template of the path that matched, such as `/v1/pets/:petId`; undefined where the request did not come so far. */
+  /** The template of the path that matched, such as `/v1/pets/:petId`; undefined if the request did not come so far. */
   readonly route: string | undefined;
-  readonly operation: Operation;
-  /** The status that was answered; 0 where the client went away before. */
+  /** The operation of the interface that was asked for; `other` for anything else. */
+  readonly operation: string;
+  /** The status that was answered; 0 if the client went away before. */
   readonly status: number;
   /** How long it took until the answer was handed to the connection, in milliseconds. */
   readonly duration: number;
@@ -27,7 +25,7 @@ export interface Exchange {
 /** Is told of each request once, when it has ended. */
 export type ExchangeObserver = (exchange: Exchange) => void;
 
-/** The event by which a server tells of a request that it refused without a response to do so with: its id and the status. */
+/** The event by which a server tells of what it refuses before it is a request: as `request`, with a request and its response. */
 export const REFUSED = 'refused';
 
 /** Tells the observer of every request to the server, those that cannot be read included. */
@@ -36,7 +34,7 @@ export function observeExchanges(server: Server<typeof Request, typeof Response>
     const { req: request } = this;
     observe({
       id: request.id,
-      method: request.method,
+      method: request.method ?? undefined,
       route: request.route?.path,
       operation: operationOf(request),
       status: this.headersSent ? this.statusCode : 0,
@@ -49,15 +47,10 @@ export function observeExchanges(server: Server<typeof Request, typeof Response>
     request.startedAt = performance.now();
     response.on('close', ended);
   };
-  server.prependListener('request', begun);
-  server.prependListener('checkExpectation', begun);
-  server.on(REFUSED, (id: string, status: number) => {
-    const unread = { method: undefined, route: undefined, key: undefined };
-    observe({ id, ...unread, operation: 'other', status, duration: 0, aborted: false });
-  });
+  for (const event of ['request', 'checkContinue', 'checkExpectation', REFUSED]) server.prependListener(event, begun);
 }
 
-function operationOf({ method, route }: Request): Operation {
+function operationOf({ method, route }: Request): string {
   const reads = method === 'GET' || method === 'HEAD';
   if (route?.path === '/v1/pets') return reads ? 'listPets' : method === 'POST' ? 'createPet' : 'other';
   return reads && route?.path === '/v1/pets/:petId' ? 'getPet' : 'other';

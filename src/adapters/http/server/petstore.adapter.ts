@@ -1,38 +1,35 @@
 import { createServer, Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
+import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
+import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
-import { DirectRoutes, Handler } from './direct-routes.js';
+import { ExchangeObserver, observeExchanges, REFUSED } from './observe-exchanges.js';
+import { answerTo } from './protocol/client-error.js';
+import { Connection } from './protocol/connection.js';
+import { headFault } from './protocol/request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
-import { ExchangeObserver, observeExchanges } from './observe-exchanges.js';
-import { answerProtocolErrors, protocolFault, refuse } from './protocol/protocol-errors.js';
-import { Turns } from './turns.js';
-
-/** How long a connection on which nothing has come is kept once the server is to close, in milliseconds. */
-const SILENCE = 100;
 
 // Below the service's own prototypes stand Express's, and below those Node's.
 Object.setPrototypeOf(Request.prototype, express.request);
 Object.setPrototypeOf(Response.prototype, express.response);
 
+const logger = new Logger('http');
+
 /** How often connections are looked at for one that is too slow, in milliseconds. */
 const CHECK_INTERVAL = 1_000;
 
 /**
- * Nest on Express, with two shortcuts. Requests and responses are born with Express's prototypes, because Express gives each of
- * them its prototype, which costs nothing where it is there already, and half of all the time where it is not. And a GET or POST
- * whose path is known goes straight to Nest's handler, past Express's router: a fifth of all the time. Whatever else comes takes
- * the way through Express.
+ * Nest on Express, whose requests and responses are born with Express's prototypes: Express gives each of them its prototype, which costs
+ * nothing if it is there already, and half of all the time if it is not.
  */
 export class PetstoreAdapter extends ExpressAdapter {
-  private readonly routes = new DirectRoutes();
+  private readonly connections = new Map<Socket, Connection>();
 
-  private readonly connections = new Set<Socket>();
-
-  /** `observe` is told of every request; nobody is where it is absent, and nothing is spent on it. */
+  /** `observe` is told of every request; if it is absent, nobody is, and nothing is spent on it. */
   constructor(
     private readonly settings: HttpSettings,
     private readonly observe?: ExchangeObserver,
@@ -44,26 +41,30 @@ export class PetstoreAdapter extends ExpressAdapter {
     app.disable('x-powered-by');
     app.disable('etag');
     app.set('query parser', false);
+    if (settings.corsOrigins.length > 0)
+      app.use(allowOrigins(settings.corsOrigins) as unknown as express.RequestHandler);
     super(app);
   }
 
-  override get(path: unknown, handler?: unknown): unknown {
-    this.routes.add('GET', path as string, handler as Handler);
-    return this.getInstance<express.Express>().get(path as string, handler as express.RequestHandler);
-  }
-
-  override post(path: unknown, handler?: unknown): unknown {
-    this.routes.add('POST', path as string, handler as Handler);
-    return this.getInstance<express.Express>().post(path as string, handler as express.RequestHandler);
-  }
-
-  override close(): Promise<void> | undefined {
-    const closed = super.close() as Promise<void> | undefined;
-    // Node takes one on which nothing has come yet for one that is at work. What has been sent already is still read.
-    setTimeout(() => {
-      for (const socket of this.connections) if (socket.bytesRead === 0) socket.destroy();
-    }, SILENCE);
-    return closed;
+  /**
+   * Takes no connection any more, and resolves when those there are have ended: each behind its next answer, or once it has been silent
+   * for a moment. What has not ended in time is cut off; the exit code tells if an answer was owed there.
+   */
+  override async close(): Promise<void> {
+    const server = this.httpServer as unknown as Server;
+    if (!server.listening) return;
+    // Not http's own, which cuts idle connections off, with what is on its way on them, and stops the clock of slow requests.
+    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+    const still = setInterval(() => {
+      server.closeIdleConnections();
+      for (const connection of this.connections.values()) connection.endIfStill();
+    }, this.settings.stopLinger);
+    const deadline = setTimeout(() => this.cutOff(), this.settings.closeTimeout);
+    await closed;
+    clearInterval(still);
+    clearTimeout(deadline);
+    // Only stops that clock now.
+    server.close();
   }
 
   override initHttpServer(): void {
@@ -72,58 +73,58 @@ export class PetstoreAdapter extends ExpressAdapter {
     class AppResponse extends Response {}
     app.request = Object.assign(AppRequest.prototype, { app }) as unknown as express.Request;
     app.response = Object.assign(AppResponse.prototype, { app }) as unknown as express.Response;
-    const { corsOrigins } = this.settings;
-    const cors = corsOrigins.length > 0 ? allowOrigins(corsOrigins) : undefined;
-    const handle = (request: Request, response: Response) => {
-      // What came behind its head may have been no HTTP, and is answered then.
-      if (response.headersSent) return;
-      if (cors) cors(request, response, () => this.route(request, response));
-      else this.route(request, response);
-    };
-    const turns = new Turns();
-    const { headersTimeout, requestTimeout, keepAliveTimeout, idleTimeout } = this.settings;
-    const server = createServer<typeof Request, typeof Response>(
-      {
-        IncomingMessage: AppRequest,
-        ServerResponse: AppResponse,
-        headersTimeout,
-        requestTimeout,
-        keepAliveTimeout,
-        connectionsCheckingInterval: Math.min(CHECK_INTERVAL, headersTimeout, requestTimeout),
-        requireHostHeader: false,
-        joinDuplicateHeaders: false,
-      },
-      (request, response) => {
-        const fault = protocolFault(request);
-        if (fault) return refuse(response, fault);
-        turns.request(() => handle(request, response));
-        // Of a client that does not wait for its answers Node reads on until they pile up: so they are not put off.
-        if (!response.socket) turns.handle();
-      },
-    );
-    server.on('connection', (socket) => {
-      turns.connection();
-      this.connections.add(socket);
-      socket.once('close', () => this.connections.delete(socket));
+    const { headersTimeout, requestTimeout, keepAliveTimeout, idleTimeout, maxConnections } = this.settings;
+    const server = createServer<typeof Request, typeof Response>({
+      IncomingMessage: AppRequest,
+      ServerResponse: AppResponse,
+      headersTimeout,
+      requestTimeout,
+      keepAliveTimeout,
+      connectionsCheckingInterval: Math.min(CHECK_INTERVAL, headersTimeout, requestTimeout),
+      requireHostHeader: false,
+      joinDuplicateHeaders: false,
     });
     server.timeout = idleTimeout;
+    server.maxConnections = maxConnections;
     // Node leaves out what is past a number of lines; their length is bounded as it is.
     server.maxHeadersCount = 0;
-    answerProtocolErrors(server);
+    // Not in Node's manual: a client that has sent its end is answered all the same.
+    Object.assign(server, { httpAllowHalfOpen: true });
+    this.listenTo(server, app);
     if (this.observe) observeExchanges(server, this.observe);
     this.httpServer = server as unknown as Server;
   }
 
-  /** Sends a request to its handler, past Express where that is possible. */
-  private route(request: Request, response: Response): void {
-    const throughExpress = () => {
-      this.getInstance<express.Express>()(
-        request as unknown as express.Request,
-        response as unknown as express.Response,
-      );
+  private cutOff(): void {
+    const owed = [...this.connections.values()].filter(({ owesAnswer }) => owesAnswer).length;
+    if (owed > 0) {
+      process.exitCode = 1;
+      logger.error(`The stop took too long: ${owed} connections were cut off with an answer owed to them.`);
+    }
+    for (const socket of this.connections.keys()) socket.destroy();
+  }
+
+  private listenTo(server: Server<typeof Request, typeof Response>, app: express.Express): void {
+    const connectionOf = (socket: unknown) => this.connections.get(socket as Socket);
+    const refused = (response: Response) => void server.emit(REFUSED, response.req, response);
+    server.on('connection', (socket) => {
+      this.connections.set(socket, new Connection(socket));
+      socket.once('close', () => this.connections.delete(socket));
+    });
+    const requested = (request: Request, response: Response) => {
+      const connection = connectionOf(request.socket);
+      connection?.request(response, () => {
+        const fault = headFault(request);
+        if (fault) connection.refuse(response, fault);
+        else app(request as unknown as express.Request, response as unknown as express.Response);
+      });
     };
-    const handler = this.routes.find(request);
-    if (handler) handler(request, response, throughExpress);
-    else throughExpress();
+    // Whether to continue is said when the body is wanted, after the key was accepted.
+    for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, requested);
+    server.on('connect', (request, socket) => {
+      const error = new ApiError('bad_request', 'The CONNECT method asks for a proxy; this is none.');
+      connectionOf(socket)?.fail(error, refused, request);
+    });
+    server.on('clientError', (error, socket) => connectionOf(socket)?.fail(answerTo(error), refused));
   }
 }

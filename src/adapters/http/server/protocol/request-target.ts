@@ -1,19 +1,19 @@
-/** A target that is in origin-form as it stands. */
-const PLAIN = /^\/[^%#]*$/;
-
-/** Origin-form, or absolute-form, whose authority is of no account here (RFC 9112, sections 3.2.1 and 3.2.2). */
-const TARGET = /^(?:https?:\/\/[^/?#]+|(?=\/))([^?#]*)(\?[^#]*)?$/i;
+/** What `http:` and an authority are before a path; the authority is of no account here (RFC 9112, section 3.2.2). */
+const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
 
 /**
  * The target of a request as routes are matched against: in origin-form, escapes of characters that need none undone (RFC 3986,
- * section 6.2.2.2). Undefined where it is no target of this method.
+ * section 6.2.2.2). Undefined if it is no target of this method.
  */
 export function originForm(method: string, target: string): string | undefined {
-  if (PLAIN.test(target)) return target;
   // What the server as a whole takes (RFC 9110, section 9.3.7) is what the collection takes.
   if (target === '*' && method === 'OPTIONS') return '/v1/pets';
-  const [found, path = '', query = ''] = TARGET.exec(target) ?? [];
-  return found === undefined ? undefined : (path === '' ? '/' : normalPath(path)) + query;
+  const local = target.startsWith('/') ? target : target.replace(ABSOLUTE, '');
+  if ((local === target && !target.startsWith('/')) || local.includes('#')) return undefined;
+  const end = local.indexOf('?');
+  const path = end < 0 ? local : local.slice(0, end);
+  const query = end < 0 ? '' : local.slice(end);
+  return (path === '' ? '/' : path.includes('%') ? normalPath(path) : path) + query;
 }
 
 function normalPath(path: string): string {

@@ -1,0 +1,139 @@
+import type { Socket } from 'node:net';
+import { ApiError } from '../../errors/api-error.js';
+import { sendError } from '../../errors/send-error.js';
+import { Request } from '../request.js';
+import { Response } from '../response.js';
+
+/** How long a connection that has had its last answer goes on being read, in milliseconds. */
+const LINGER = 2_000;
+
+/** A request, and what is to be done with it when its turn comes. */
+interface Exchange {
+  readonly response: Response;
+  look: () => void;
+}
+
+/**
+ * One connection, and the order of what happens on it. Its requests are looked at one after another, each when the answer to the one
+ * before is out, so that it sees that one's effect; behind the last answer nothing is (RFC 9112, sections 9.3.2 and 9.6). Node by itself
+ * hands over all requests of a packet at once, those behind an answer with `Connection: close` included.
+ */
+export class Connection {
+  private current: Exchange | undefined;
+  private waiting: Exchange[] = [];
+  private latest: Exchange | undefined;
+  private failed = false;
+  private ended = false;
+  private unsent = 0;
+
+  constructor(private readonly socket: Socket) {
+    // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.
+    socket.on('error', () => undefined);
+    // Node calls this behind the last answer.
+    socket.destroySoon = () => this.end();
+  }
+
+  /** Whether a request that has come is not answered yet. */
+  get owesAnswer(): boolean {
+    return [this.current, ...this.waiting].some(
+      (exchange) => exchange?.response.req.complete && !exchange.response.writableEnded,
+    );
+  }
+
+  /** Has a request looked at when those before it are answered; never, if one of their answers is the last. */
+  request(response: Response, look: () => void): void {
+    if (this.ended || this.failed) return this.stopParser();
+    // Node takes no part in a protocol that a client would like to change to, and drops what comes behind.
+    if (response.req.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    this.add({ response, look });
+  }
+
+  /** Answers what came behind the last request, and was none, when it is its turn, and ends the connection; `told` is told of it. */
+  fail(error: ApiError, told: (response: Response) => void, request?: Request): void {
+    // A client that is gone can be told nothing.
+    if (this.ended || this.failed || !this.socket.writable) return this.stopParser();
+    this.failed = true;
+    const { latest } = this;
+    if (latest && !latest.response.req.complete) {
+      // The fault lies in the body of that request.
+      if (this.waiting.includes(latest)) latest.look = () => this.refuse(latest.response, error);
+      else if (latest.response.headersSent) this.end();
+      else this.refuse(latest.response, error);
+      return;
+    }
+    const response = this.bareResponse(request);
+    const look = () => {
+      if (!this.socket.writable) return this.socket.destroy();
+      response.assignSocket(this.socket);
+      response.once('finish', () => {
+        response.detachSocket(this.socket);
+        this.end();
+        response.emit('close');
+      });
+      told(response);
+      this.refuse(response, error);
+    };
+    this.add({ response, look });
+  }
+
+  /** Sends an error as the last answer. */
+  refuse(response: Response, error: ApiError): void {
+    response.shouldKeepAlive = false;
+    sendError(response, error);
+  }
+
+  /** Ends the connection if it has been silent, or has not taken any of its answer since the last call; for a server that is to close. */
+  endIfStill(): void {
+    const { writableLength, bytesRead } = this.socket;
+    const unread = this.current?.response.writableEnded && writableLength > 0 && writableLength === this.unsent;
+    this.unsent = writableLength;
+    if (unread || bytesRead === 0) this.socket.destroy();
+  }
+
+  private add(exchange: Exchange): void {
+    this.latest = exchange;
+    if (!this.current) return this.begin(exchange);
+    this.waiting.push(exchange);
+    // What one read brings may wait, and no more.
+    this.socket.pause();
+  }
+
+  private begin(exchange: Exchange): void {
+    this.current = exchange;
+    exchange.response.once('close', () => this.next());
+    exchange.look();
+  }
+
+  private next(): void {
+    this.current = undefined;
+    if (this.ended) this.waiting = [];
+    const exchange = this.waiting.shift();
+    if (exchange) this.begin(exchange);
+    if (this.waiting.length === 0 && !this.failed) this.socket.resume();
+  }
+
+  /**
+   * Sends the end, and throws away what the client still sends for a moment: to close a connection on unread bytes resets it, which can
+   * destroy the answer on its way (RFC 9112, section 9.6).
+   */
+  private end(): void {
+    if (this.ended) return;
+    this.ended = true;
+    const { socket } = this;
+    socket.end();
+    socket.resume();
+    const deadline = setTimeout(() => socket.destroy(), LINGER);
+    socket.once('close', () => clearTimeout(deadline));
+  }
+
+  /** Has Node make no more requests of what comes: a listener of our own gets it instead. */
+  private stopParser(): void {
+    this.socket.removeAllListeners('data').on('data', () => undefined);
+  }
+
+  /** A response to what is no request. */
+  private bareResponse(request = Object.assign(new Request(this.socket), { complete: true })): Response {
+    request.httpVersionMajor = request.httpVersionMinor = 1;
+    return new Response(request);
+  }
+}
