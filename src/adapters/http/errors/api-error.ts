@@ -15,6 +15,9 @@ export class ApiError extends Error {
   }
 }
 
+/** The most faults that a message names: it stays shorter than the request. */
+const MAX_NAMED = 10;
+
 /** Collects what is wrong with one part of a request, so that one answer names it all. */
 export class Faults {
   private readonly found: { code: ErrorCode; message: string; position: number }[] = [];
@@ -24,9 +27,13 @@ export class Faults {
     this.found.push({ code, message, position });
   }
 
-  /** Throws an `ApiError` with every message and the code of the first fault, in the order of the request; nothing where there is none. */
+  /** Throws an `ApiError` that names the first ten faults and has the code of the very first, in the order of the request; does nothing if there is none. */
   throwIfAny(): void {
     const faults = this.found.sort((a, b) => a.position - b.position);
-    if (faults[0]) throw new ApiError(faults[0].code, faults.map(({ message }) => message).join(' '));
+    const [first] = faults;
+    if (!first) return;
+    const messages = faults.slice(0, MAX_NAMED).map(({ message }) => message);
+    if (faults.length > MAX_NAMED) messages.push(`… and ${faults.length - MAX_NAMED} more.`);
+    throw new ApiError(first.code, messages.join(' '));
   }
 }
