@@ -92,7 +92,7 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
   const app = await createApp({ ...readConfig(), database: { engine: 'memory' }, metrics: undefined }, log);
   try {
-    return (await app.get(ApiDocument).texts())[form];
+    return app.get(ApiDocument).texts()[form];
   } finally {
     await app.close();
   }

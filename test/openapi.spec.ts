@@ -42,7 +42,7 @@ describe('openapi.yaml', () => {
     const newer = JSON.parse(json) as Document;
     const breaks = older?.info.version === newer.info.version ? breakingChanges(older, newer) : [];
     if (breaks.length > 0) {
-      const advice = 'Take it back, or raise the version in src/adapters/http/openapi/document.ts.';
+      const advice = 'Take it back, or raise the version in src/adapters/http/docs/document.ts.';
       throw new Error(`The interface changed in a way that breaks clients:\n- ${breaks.join('\n- ')}\n${advice}`);
     }
   });

@@ -55,13 +55,13 @@ export class Service {
    */
   async send(path: string, ask: Ask = {}): Promise<Answer> {
     const answer = await this.exchange(path, ask);
-    if (/^\/v1(?:[/?]|$)/.test(path)) (await this.contract()).check(ask.method ?? 'GET', path, answer);
+    if (/^\/v1(?:[/?]|$)/.test(path)) this.contract().check(ask.method ?? 'GET', path, answer);
     return answer;
   }
 
   /** The service's own OpenAPI document, as a contract. */
-  async contract(): Promise<ApiContract> {
-    return ApiContract.of((await this.app.get(ApiDocument).texts()).json);
+  contract(): ApiContract {
+    return ApiContract.of(this.app.get(ApiDocument).texts().json);
   }
 
   /** Sends a JSON text, or what becomes one, to createPet. */

@@ -92,7 +92,7 @@ describe('the OpenAPI document', () => {
   beforeAll(async () => {
     store = await (lastingKinds[0] as (typeof lastingKinds)[0]).create();
     service = await Service.start({ DATABASE_URL: store.url });
-    contract = await service.contract();
+    contract = service.contract();
   });
 
   afterAll(async () => {
@@ -188,7 +188,7 @@ describe('an answer that is not as documented', () => {
 
   beforeAll(async () => {
     const service = await Service.start();
-    contract = await service.contract();
+    contract = service.contract();
     await service.stop();
   });
 

@@ -1,44 +1,102 @@
 import { describe, expect, it } from '@jest/globals';
+import { getMetadataStorage } from 'class-validator';
 import { jsonMembers } from '../../../src/adapters/http/body/json-object.js';
 import { ApiError } from '../../../src/adapters/http/errors/api-error.js';
-import { checkedPet } from '../../../src/adapters/http/pets/checked-pet.js';
-import { NewPetBody, soundPet } from '../../../src/adapters/http/pets/new-pet.js';
+import { NewPetDto } from '../../../src/adapters/http/pets/new-pet.dto.js';
+import { petJson } from '../../../src/adapters/http/pets/pet-json.js';
+import { readNewPet } from '../../../src/adapters/http/pets/read-new-pet.js';
+import type { Pet } from '../../../src/domain/pets/pet.js';
+import { Service } from '../../support/service.js';
 
-const MEMBERS = [
-  ...['"Bella"', '"sold"', '""', '"\\u0000"', '1', 'null'].map((value) => `"name":${value}`),
-  ...['42', '-0', '9223372036854775807', '9223372036854775808', '1.5', '"42"'].map((value) => `"categoryId":${value}`),
-  ...['"sold"', '"Sold"', 'null', '["sold"]'].map((value) => `"status":${value}`),
-  ...['"statuses":"sold"', '"__proto__":{}', '"constructor":true'],
-];
-
-/** Every body of at most so many members, in each order, with those that come twice. */
-function* bodies(most: number, before: readonly string[] = []): Generator<string> {
-  yield `{${before.join()}}`;
-  if (most > 0) for (const member of MEMBERS) yield* bodies(most - 1, [...before, member]);
+interface Schema {
+  readonly allOf?: readonly Schema[];
+  readonly $ref?: string;
+  readonly format?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Record<string, Schema>;
+  readonly example?: unknown;
 }
 
-function checked(text: string): NewPetBody | undefined {
-  try {
-    return checkedPet(jsonMembers(text));
-  } catch (error) {
-    if (error instanceof ApiError) return undefined;
-    throw error;
+/** The schemas of the served document, with what a schema refers to put in its place. */
+async function schemas(): Promise<(name: string) => Schema> {
+  const service = await Service.start();
+  const { json } = service.contract();
+  await service.stop();
+  const all = (JSON.parse(json) as { components: { schemas: Record<string, Schema> } }).components.schemas;
+  return (name) => resolved({ $ref: `/${name}` });
+
+  function resolved(schema: Schema): Schema {
+    const { $ref, allOf = [], ...own } = schema;
+    const parts = [...allOf, ...($ref === undefined ? [] : [all[$ref.split('/').at(-1) as string] as Schema])];
+    const whole = parts.map(resolved).reduce(merged, own);
+    const properties = Object.entries(whole.properties ?? {}).map(([name, property]) => [name, resolved(property)]);
+    return { ...whole, properties: Object.fromEntries(properties) as Record<string, Schema> };
   }
 }
 
+function merged(a: Schema, b: Schema): Schema {
+  return {
+    ...b,
+    ...a,
+    properties: { ...b.properties, ...a.properties },
+    required: [...(a.required ?? []), ...(b.required ?? [])],
+  };
+}
+
+/** What a body is refused for. */
+function message(body: string): string {
+  try {
+    readNewPet(jsonMembers(body));
+  } catch (error) {
+    if (error instanceof ApiError) return error.message;
+    throw error;
+  }
+  throw new Error(`${body} is not refused.`);
+}
+
 describe('a new pet', () => {
-  it('is sound where class-validator finds no fault with it, and nowhere else', () => {
-    const outcomes = Array.from(bodies(3), (text) => ({
-      text,
-      pet: soundPet(jsonMembers(text)),
-      other: checked(text),
-    }));
-    const differing = outcomes.filter(
-      ({ pet, other }) =>
-        pet?.name !== other?.name || pet?.categoryId !== other?.categoryId || pet?.status !== other?.status,
+  it('has the same fields in its class, in its rules and in the document', async () => {
+    const { properties } = (await schemas())('NewPet');
+    const rules = getMetadataStorage().getTargetValidationMetadatas(NewPetDto, '', false, false);
+    const fields = Object.keys(new NewPetDto());
+    expect(fields.length).toBeGreaterThan(2);
+    expect(Object.keys(properties ?? {})).toEqual(fields);
+    expect([...new Set(rules.map(({ propertyName }) => propertyName))]).toEqual(fields);
+  });
+
+  it('must have the fields that the document requires, and no others', async () => {
+    const { required = [] } = (await schemas())('NewPet');
+    expect(message('{}')).toBe(required.map((field) => `${field} is required.`).join(' '));
+  });
+
+  it('shows in a message what was given, as it was given', () => {
+    const text = '$value $property $target $constraint1 $given $&';
+    expect(message(`{"name":"Bella","categoryId":"${text}","status":"${text}"}`)).toBe(
+      'categoryId must be an integer from -9223372036854775808 to 9223372036854775807, ' +
+        `not "${text}". status must be one of available, pending, sold, not "${text}".`,
     );
-    expect(differing).toEqual([]);
-    // Two names with three integers, in both orders; and with one status, in all orders.
-    expect(outcomes.filter(({ pet }) => pet)).toHaveLength(2 * 3 * 2 + 2 * 3 * 6);
+  });
+
+  it('has at most ten faults named, and the others counted', () => {
+    const unknown = (count: number) => Array.from({ length: count }, (_, i) => `"x${i}":1`);
+    const faults = (count: number) => Array.from({ length: count }, (_, i) => `"x${i}" is not a field of a new pet.`);
+    const sound = '"name":"Bella","categoryId":1';
+    expect(message(`{${unknown(10).join()},${sound}}`)).toBe(faults(10).join(' '));
+    expect(message(`{${unknown(11).join()},${sound}}`)).toBe(`${faults(10).join(' ')} … and 1 more.`);
+    expect(message(`{${unknown(20).join()}}`)).toBe(`${faults(10).join(' ')} … and 12 more.`);
+    expect(message(`{${unknown(7_000).join()}}`).length).toBeLessThan(500);
+  });
+});
+
+describe('the text of a pet', () => {
+  it('has every property of the schema Pet, and no other', async () => {
+    const { properties = {} } = (await schemas())('Pet');
+    const examples = Object.entries(properties).map(([name, { format, example }]) => {
+      expect([name, example]).toEqual([name, expect.anything()]);
+      return [name, format === 'int64' ? BigInt(example as number) : example];
+    });
+    const pet = Object.fromEntries(examples) as unknown as Pet;
+    const expected = Object.entries(properties).map(([name, { example }]) => [name, example]);
+    expect(JSON.parse(petJson(pet))).toEqual(Object.fromEntries(expected));
   });
 });

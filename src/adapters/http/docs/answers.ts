@@ -1,6 +1,8 @@
 import { ApiResponse, type OpenAPIObject } from '@nestjs/swagger';
+import { ErrorBodyDto } from '../errors/error-body.dto.js';
 import { ERROR_STATUS, ErrorCode } from '../errors/error-code.js';
 import { headerRefs } from './headers.js';
+import { type Reference, schemaRef } from './schemas.js';
 
 type ResponseObject = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>[string];
 
@@ -9,20 +11,15 @@ export type Headers = Parameters<typeof headerRefs>[0];
 
 const ALWAYS: Headers = { 'X-Request-Id': 'RequestId' };
 
-/** A reference to a schema of the document. */
-export function schemaRef(name: string): { $ref: string } {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
 /** An answer of success, with an example of its body. */
 export function success(
   status: number,
   description: string,
-  schema: string,
+  schema: Reference,
   example: unknown,
   headers: Headers = {},
 ): MethodDecorator {
-  return answer(status, description, headers, { schema: schemaRef(schema), example });
+  return answer(status, description, headers, { schema, example });
 }
 
 /** An error of one status: each code that it may have, with a message as an example. */
@@ -33,7 +30,7 @@ export function failure(
 ): MethodDecorator {
   const codes = Object.entries(messages) as [ErrorCode, string][];
   const status = ERROR_STATUS[(codes[0] as [ErrorCode, string])[0]];
-  return answer(status, description, headers, { schema: schemaRef('Error'), examples: examples(codes) });
+  return answer(status, description, headers, { schema: schemaRef(ErrorBodyDto), examples: examples(codes) });
 }
 
 /** The error without a good key. */
@@ -88,31 +85,33 @@ export function failed(headers: Headers = {}): MethodDecorator {
 }
 
 /** What is answered before it is known which operation is meant; every operation refers to it. */
-export const unreadable: ResponseObject = {
-  description: 'The request is not valid HTTP, too large or too slow, and reached no operation.',
-  headers: headerRefs(ALWAYS),
-  content: {
-    'application/json': {
-      schema: schemaRef('Error'),
-      examples: examples([
-        [
-          'bad_request',
-          'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2); this one has none.',
-        ],
-        ['request_timeout', 'The request did not arrive in time.'],
-        ['uri_too_long', 'The request target must have at most 12288 bytes.'],
-        ['expectation_failed', 'The only expectation that can be met is "Expect: 100-continue".'],
-        ['headers_too_large', 'The target and the headers of a request must have at most 16,384 bytes.'],
-      ]),
+export function unreadable(): ResponseObject {
+  return {
+    description: 'The request is not valid HTTP, too large or too slow, and reached no operation.',
+    headers: headerRefs(ALWAYS),
+    content: {
+      'application/json': {
+        schema: schemaRef(ErrorBodyDto),
+        examples: examples([
+          [
+            'bad_request',
+            'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2); this one has none.',
+          ],
+          ['request_timeout', 'The request did not arrive in time.'],
+          ['uri_too_long', 'The request target must have at most 12288 bytes.'],
+          ['expectation_failed', 'The only expectation that can be met is "Expect: 100-continue".'],
+          ['headers_too_large', 'The target and the headers of a request must have at most 16,384 bytes.'],
+        ]),
+      },
     },
-  },
-};
+  };
+}
 
 function answer(
   status: number,
   description: string,
   headers: Headers,
-  json: { schema: { $ref: string }; example?: unknown; examples?: Record<string, { value: unknown }> },
+  json: { schema: Reference; example?: unknown; examples?: Record<string, { value: unknown }> },
 ): MethodDecorator {
   return ApiResponse({
     status,

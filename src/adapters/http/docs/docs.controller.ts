@@ -44,13 +44,13 @@ export class DocsController {
   }
 
   @Get('openapi.json')
-  async json(@Res() response: ServerResponse): Promise<void> {
-    send(response, 'application/json', (await this.document.texts()).json);
+  json(@Res() response: ServerResponse): void {
+    send(response, 'application/json', this.document.texts().json);
   }
 
   @Get('openapi.yaml')
-  async yaml(@Res() response: ServerResponse): Promise<void> {
-    send(response, 'application/yaml', (await this.document.texts()).yaml);
+  yaml(@Res() response: ServerResponse): void {
+    send(response, 'application/yaml', this.document.texts().yaml);
   }
 
   @All(['', 'docs', 'docs/:asset', 'openapi.json', 'openapi.yaml'])

@@ -3,8 +3,7 @@ import { DocumentBuilder, OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { unreadable } from './answers.js';
 import { HttpSettings } from '../http-settings.js';
 import { headers } from './headers.js';
-import '../pets/pets.docs.js';
-import { schemas } from './schemas.js';
+import { describedClasses, describedSchemas } from './schemas.js';
 
 const DESCRIPTION = `A catalogue of animals offered in a store: list them, add one, get one.
 
@@ -46,6 +45,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
   const { openapi, info, servers, security, tags, paths, components } = SwaggerModule.createDocument(app, builder, {
     onlyIncludeDecoratedEndpoints: true,
     autoTagControllers: false,
+    extraModels: describedClasses(),
   });
   return {
     openapi,
@@ -59,9 +59,9 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     ),
     components: {
       securitySchemes: components?.securitySchemes,
-      responses: { Unreadable: unreadable },
+      responses: { Unreadable: unreadable() },
       headers,
-      schemas,
+      schemas: describedSchemas(components?.schemas ?? {}),
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { SUNSET } from '../pets/get-pet.controller.js';
+import type { Reference } from './schemas.js';
 
 type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
 
@@ -74,7 +74,7 @@ export const headers = {
     description: 'When the operation is to be removed (RFC 8594).',
     required: true,
     schema: { type: 'string', pattern: '^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT$' },
-    example: SUNSET,
+    example: 'Thu, 05 Dec 2030 00:00:00 GMT',
   },
   Successor: {
     description: 'The documentation, and the operation to use instead (RFC 8288).',
@@ -88,7 +88,7 @@ export const headers = {
 } satisfies Headers;
 
 /** References to headers, by the names that they go by on the wire. */
-export function headerRefs(names: Record<string, keyof typeof headers>): Record<string, { $ref: string }> {
+export function headerRefs(names: Record<string, keyof typeof headers>): Record<string, Reference> {
   return Object.fromEntries(
     Object.entries(names).map(([name, described]) => [name, { $ref: `#/components/headers/${described}` }]),
   );

@@ -1,94 +1,71 @@
-import type { OpenAPIObject } from '@nestjs/swagger';
-import { NAME_MAX_LENGTH } from '../../../domain/pets/pet-name.js';
-import { DEFAULT_STATUS, PET_STATUSES } from '../../../domain/pets/pet.js';
-import { ERROR_STATUS } from '../errors/error-code.js';
+import type { Type } from '@nestjs/common';
+import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 
-type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
+/** The schemas of a document, by name. */
+export type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 
-/** The schemas of the interface, by its names. */
-export const schemas: Schemas = {
-  PetStatus: {
-    type: 'string',
-    description: 'The availability of an animal.',
-    enum: [...PET_STATUSES],
-    example: 'available',
-  },
-  NewPet: {
-    type: 'object',
-    description: 'An animal to add. It has no fields but these.',
-    required: ['name', 'categoryId'],
-    properties: {
-      name: {
-        type: 'string',
-        description:
-          'The name of the animal: 1 to 255 Unicode code points, not only white space, and no control characters. It is kept exactly as it is given, and need not be unique.',
-        minLength: 1,
-        maxLength: NAME_MAX_LENGTH,
-        example: 'Bella',
-      },
-      categoryId: {
-        type: 'integer',
-        format: 'int64',
-        description: 'Identifier of the category that the animal belongs to.',
-        example: 42,
-      },
-      // Beside allOf, the default would have openapi-typescript take the field for one that must be given.
-      status: {
-        description: 'The availability of the animal; `available` where the field is absent. It cannot be null.',
-        allOf: [{ $ref: '#/components/schemas/PetStatus' }, { default: DEFAULT_STATUS }],
-      },
-    },
-  },
-  Pet: {
-    description: 'An animal of the catalogue: all fields of NewPet, and its identifier.',
-    allOf: [
-      { $ref: '#/components/schemas/NewPet' },
-      {
-        type: 'object',
-        required: ['id', 'status'],
-        properties: {
-          id: {
-            type: 'integer',
-            format: 'int64',
-            description:
-              'Unique identifier, assigned by the service on creation. A later animal has a larger one, and none is used twice.',
-            minimum: 1,
-            example: 1,
-          },
-        },
-      },
-    ],
-  },
-  Pets: {
-    type: 'array',
-    description: 'A page of animals, newest first.',
-    items: { $ref: '#/components/schemas/Pet' },
-    maxItems: 100,
-  },
-  Error: {
-    type: 'object',
-    description: 'The body of every error.',
-    required: ['code', 'message', 'status'],
-    additionalProperties: false,
-    properties: {
-      code: {
-        type: 'string',
-        description: 'What went wrong, for programs.',
-        enum: Object.keys(ERROR_STATUS),
-        example: 'missing_field',
-      },
-      message: {
-        type: 'string',
-        description: 'What went wrong, and what would be right, for people. Its words may change.',
-        example: 'name is required.',
-      },
-      status: {
-        type: 'integer',
-        description: 'The HTTP status code of the response.',
-        minimum: 400,
-        maximum: 599,
-        example: 400,
-      },
-    },
-  },
-};
+/** A reference to a part of the document. */
+export interface Reference {
+  readonly $ref: string;
+}
+
+type Schema = Exclude<Schemas[string], Reference>;
+
+/** The schemas of the document in the order in which they were first referred to: classes, and what is written out. */
+const described = new Map<string, Type | Schema>();
+
+/** A reference to the schema of a class with `@ApiSchema` and `@ApiProperty`, which it makes part of the document; so does it what the class extends. */
+export function schemaRef(type: Type): Reference {
+  const parent = parentOf(type);
+  if (parent) schemaRef(parent);
+  described.set(nameOf(type), type);
+  return { $ref: getSchemaPath(type) };
+}
+
+/** A reference to a schema that is written out, which it makes part of the document. */
+export function namedSchema(name: string, schema: Schema): Reference {
+  described.set(name, schema);
+  return { $ref: getSchemaPath(name) };
+}
+
+/** The classes among the schemas of the document. */
+export function describedClasses(): Type[] {
+  return [...described.values()].filter((each) => typeof each === 'function');
+}
+
+/** All schemas of the document, of which @nestjs/swagger has made those of the classes. */
+export function describedSchemas(made: Schemas): Schemas {
+  const schemas = [...described].map(([name, each]) => [name, typeof each === 'function' ? ofClass(each, made) : each]);
+  return Object.fromEntries(schemas) as Schemas;
+}
+
+/** The schema of a class. Of one that extends another: that one's schema, and what this one has or requires besides. */
+function ofClass(type: Type, made: Schemas): Schema {
+  const { description, required = [], properties = {}, ...schema } = made[nameOf(type)] as Schema;
+  const parent = parentOf(type);
+  if (!parent) return ordered({ ...schema, description, required, properties });
+  const inherited = made[nameOf(parent)] as Schema;
+  const isOwn = (name: string) => JSON.stringify(properties[name]) !== JSON.stringify(inherited.properties?.[name]);
+  const own = Object.fromEntries(Object.entries(properties).filter(([name]) => isOwn(name)));
+  const besides = required.filter((name) => !inherited.required?.includes(name));
+  besides.sort((a, b) => Number(b in own) - Number(a in own));
+  return { description, allOf: [schemaRef(parent), ordered({ ...schema, required: besides, properties: own })] };
+}
+
+/** A schema in the order in which one reads it. What refers to another schema has no type of its own. */
+function ordered({ type, description, required, properties = {}, ...rest }: Schema): Schema {
+  const fields = Object.entries(properties).map(([name, property]) => [
+    name,
+    'allOf' in property ? { ...property, type: undefined } : property,
+  ]);
+  return { type, description, required, ...rest, properties: Object.fromEntries(fields) as Schemas };
+}
+
+function parentOf(type: Type): Type | undefined {
+  const parent = Object.getPrototypeOf(type) as Type;
+  return parent.prototype === undefined ? undefined : parent;
+}
+
+function nameOf(type: Type): string {
+  return getSchemaPath(type).slice(getSchemaPath('').length);
+}

@@ -1,10 +1,7 @@
 import {
   All,
-  CanActivate,
   Controller,
-  ExecutionContext,
   Get,
-  Injectable,
   Logger,
   OnModuleDestroy,
   OnModuleInit,
@@ -16,46 +13,21 @@ import {
 import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { PetNotFound } from '../../../application/errors.js';
 import { PetService } from '../../../application/pets/pet.service.js';
-import { AcceptsJsonGuard } from '../body/accepts-json.guard.js';
-import { HttpSettings } from '../http-settings.js';
 import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 import { sendJson } from '../send.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
+import { DeprecationSignals, SUNSET } from './deprecation.js';
 import { refuseParameters } from './parameters.js';
 import { petJson } from './pet-json.js';
-
-/** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */
-const DEPRECATION = '@1795132800';
-
-/** When getPet is to be removed, in the form of RFC 8594. */
-export const SUNSET = 'Thu, 05 Dec 2030 00:00:00 GMT';
+import { GetPetOperation } from './pets.docs.js';
 
 const DAY = 86_400_000;
 
 const logger = new Logger('getPet');
 
-/** Lets every request through and has its answer, whatever it is, say that the resource is deprecated. */
-@Injectable()
-export class DeprecationSignals implements CanActivate {
-  private readonly headers: readonly string[];
-
-  constructor({ baseUrl }: HttpSettings) {
-    const links = `<${baseUrl.slice(0, -'/v1'.length)}/docs>; rel="deprecation"; type="text/html", <${baseUrl}/pets>; rel="successor-version"`;
-    this.headers = ['Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links];
-  }
-
-  canActivate(context: ExecutionContext): true {
-    context
-      .switchToHttp()
-      .getResponse<Response>()
-      .standing.push(...this.headers);
-    return true;
-  }
-}
-
-/** getPet, deprecated: to remove the operation, remove this file. */
+/** getPet, deprecated: to remove the operation, remove this file and `deprecation.ts`. */
 @Controller('v1/pets/:petId')
 @UseGuards(DeprecationSignals, BearerAuthGuard)
 export class GetPetController implements OnModuleInit, OnModuleDestroy {
@@ -76,7 +48,7 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
   }
 
   @Get()
-  @UseGuards(AcceptsJsonGuard)
+  @GetPetOperation()
   async getPet(@Param('petId') petId: string, @Req() request: Request, @Res() response: Response): Promise<void> {
     if (request.apiKey) this.keys.noteGetPet(request.apiKey);
     refuseParameters(request.targetQuery);

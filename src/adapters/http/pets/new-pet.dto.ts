@@ -1,30 +1,48 @@
-import { registerDecorator, ValidateIf, type ValidationArguments } from 'class-validator';
-import type { PetStatus } from '../../../domain/pets/pet.js';
-import { type NewPetBody, type Rule, RULES } from './new-pet.js';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { IsIn, IsString } from 'class-validator';
+import { NAME_MAX_LENGTH } from '../../../domain/pets/pet-name.js';
+import { DEFAULT_STATUS, PET_STATUSES, type PetStatus } from '../../../domain/pets/pet.js';
+import { namedSchema } from '../docs/schemas.js';
+import { GIVEN, IsInt64, IsPetName, MayBeAbsent } from './rules.js';
 
-/** The schema NewPet: the body of createPet. The messages end a sentence that begins with the name of the field. */
-export class NewPetDto implements NewPetBody {
-  @Check(RULES.name)
+/** A reference to the schema PetStatus. */
+export const PET_STATUS = namedSchema('PetStatus', {
+  type: 'string',
+  description: 'The availability of an animal.',
+  enum: [...PET_STATUSES],
+  example: 'available',
+});
+
+/** The schema NewPet: the body of createPet. */
+@ApiSchema({ name: 'NewPet', description: 'An animal to add. It has no fields but these.' })
+export class NewPetDto {
+  @ApiProperty({
+    type: 'string',
+    description:
+      'The name of the animal: 1 to 255 Unicode code points, not only white space, and no control characters. It is kept exactly as it is given, and need not be unique.',
+    minLength: 1,
+    maxLength: NAME_MAX_LENGTH,
+    example: 'Bella',
+  })
+  @IsPetName()
+  @IsString({ message: `$property must be a string, not ${GIVEN}` })
   name!: string;
 
-  @Check(RULES.categoryId)
+  @ApiProperty({
+    type: 'integer',
+    format: 'int64',
+    description: 'Identifier of the category that the animal belongs to.',
+    example: 42,
+  })
+  @IsInt64()
   categoryId!: bigint;
 
-  // Optional is not nullable.
-  @ValidateIf((_pet, value) => value !== undefined)
-  @Check(RULES.status)
+  // Beside allOf, the default would have openapi-typescript take the field for one that must be given.
+  @ApiProperty({
+    description: 'The availability of the animal; `available` where the field is absent. It cannot be null.',
+    allOf: [PET_STATUS, { default: DEFAULT_STATUS }],
+  })
+  @MayBeAbsent()
+  @IsIn(PET_STATUSES, { message: `$property must be one of $constraint1, not ${GIVEN}` })
   status?: PetStatus;
-}
-
-/** A rule as class-validator takes it. */
-function Check(fault: Rule): PropertyDecorator {
-  return (target, property) =>
-    registerDecorator({
-      target: target.constructor,
-      propertyName: property as string,
-      validator: {
-        validate: (value: unknown) => fault(value) === undefined,
-        defaultMessage: (args?: ValidationArguments) => fault(args?.value) ?? '',
-      },
-    });
 }

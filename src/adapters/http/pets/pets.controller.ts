@@ -1,6 +1,5 @@
 import { All, Controller, Get, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { PetPage, PetService } from '../../../application/pets/pet.service.js';
-import { AcceptsJsonGuard } from '../body/accepts-json.guard.js';
 import { jsonMembers } from '../body/json-object.js';
 import { readJsonText } from '../body/read-body.js';
 import { HttpSettings } from '../http-settings.js';
@@ -10,9 +9,10 @@ import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
 import { idempotencyKey } from './idempotency-key.js';
-import { soundPet } from './new-pet.js';
 import { pageQuery, refuseParameters } from './parameters.js';
 import { petJson, petsJson } from './pet-json.js';
+import { CreatePetOperation, ListPetsOperation } from './pets.docs.js';
+import { readNewPet } from './read-new-pet.js';
 
 /** listPets and createPet. */
 @Controller('v1/pets')
@@ -27,7 +27,7 @@ export class PetsController {
   ) {}
 
   @Get()
-  @UseGuards(AcceptsJsonGuard)
+  @ListPetsOperation()
   async listPets(@Req() request: Request, @Res() response: Response): Promise<void> {
     const query = pageQuery(request.targetQuery);
     const page = await this.pets.list(query);
@@ -40,13 +40,11 @@ export class PetsController {
   }
 
   @Post()
-  @UseGuards(AcceptsJsonGuard)
+  @CreatePetOperation()
   async createPet(@Req() request: Request, @Res() response: Response): Promise<void> {
     refuseParameters(request.targetQuery);
-    const members = jsonMembers(await readJsonText(request, response));
-    // What tells the faults is loaded with the first one.
-    const asked = soundPet(members) ?? (await import('./checked-pet.js')).checkedPet(members);
-    const { pet, replayed } = await this.pets.create(asked, idempotencyKey(request));
+    const newPet = readNewPet(jsonMembers(await readJsonText(request, response)));
+    const { pet, replayed } = await this.pets.create(newPet, idempotencyKey(request));
     const location = ['Location', `${this.settings.baseUrl}/pets/${pet.id}`];
     sendJson(response, 201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
   }
