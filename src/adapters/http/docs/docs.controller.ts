@@ -1,19 +1,36 @@
+import { readFileSync } from 'node:fs';
 import { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { All, Controller, Get, Param, Req, Res } from '@nestjs/common';
-import type { Response as ExpressResponse } from 'express';
 import absolutePath from 'swagger-ui-dist/absolute-path.js';
 import { routeNotFound } from '../errors/api-error.filter.js';
-import type { HeaderList } from '../header-list.js';
 import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
 import { ApiDocument } from './api-document.js';
 import { PAGE, PAGE_POLICY, START, STYLE } from './page.js';
+import { PageFile } from './page-file.js';
 
-/** What the page needs of the swagger-ui-dist package. */
-const ASSETS = new Set(['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png', 'favicon-16x16.png']);
+const HOUR = 'public, max-age=3600';
 
 /** The documentation: Swagger UI, and the OpenAPI document in both of its forms. No key is needed to read it. */
 @Controller()
 export class DocsController {
+  private readonly page = new PageFile('text/html; charset=utf-8', PAGE, 'no-cache', [
+    'Content-Security-Policy',
+    PAGE_POLICY,
+  ]);
+
+  /** What the page needs, its own and of the swagger-ui-dist package. */
+  private readonly assets: Readonly<Record<string, PageFile>> = {
+    'start.js': new PageFile('text/javascript; charset=utf-8', START, 'no-cache'),
+    'page.css': new PageFile('text/css; charset=utf-8', STYLE, 'no-cache'),
+    'swagger-ui.css': swaggerUi('swagger-ui.css', 'text/css; charset=utf-8'),
+    'swagger-ui-bundle.js': swaggerUi('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
+    'favicon-32x32.png': swaggerUi('favicon-32x32.png', 'image/png'),
+    'favicon-16x16.png': swaggerUi('favicon-16x16.png', 'image/png'),
+  };
+
+  private readonly documents: { json?: PageFile; yaml?: PageFile } = {};
+
   constructor(private readonly document: ApiDocument) {}
 
   @Get()
@@ -23,34 +40,27 @@ export class DocsController {
   }
 
   @Get('docs')
-  page(@Res() response: ServerResponse): void {
-    send(response, 'text/html; charset=utf-8', PAGE, ['Content-Security-Policy', PAGE_POLICY]);
-  }
-
-  @Get('docs/start.js')
-  start(@Res() response: ServerResponse): void {
-    send(response, 'text/javascript; charset=utf-8', START);
-  }
-
-  @Get('docs/page.css')
-  style(@Res() response: ServerResponse): void {
-    send(response, 'text/css; charset=utf-8', STYLE);
+  docs(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+    this.page.send(request, response);
   }
 
   @Get('docs/:asset')
-  asset(@Param('asset') asset: string, @Res() response: ExpressResponse): void {
-    if (!ASSETS.has(asset)) throw routeNotFound();
-    response.sendFile(asset, { root: absolutePath(), maxAge: '1h' });
+  asset(@Param('asset') asset: string, @Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+    const file = Object.hasOwn(this.assets, asset) ? this.assets[asset] : undefined;
+    if (!file) throw routeNotFound();
+    file.send(request, response);
   }
 
   @Get('openapi.json')
-  json(@Res() response: ServerResponse): void {
-    send(response, 'application/json', this.document.texts().json);
+  json(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+    this.documents.json ??= new PageFile('application/json', this.document.texts().json, 'no-cache');
+    this.documents.json.send(request, response);
   }
 
   @Get('openapi.yaml')
-  yaml(@Res() response: ServerResponse): void {
-    send(response, 'application/yaml', this.document.texts().yaml);
+  yaml(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+    this.documents.yaml ??= new PageFile('application/yaml', this.document.texts().yaml, 'no-cache');
+    this.documents.yaml.send(request, response);
   }
 
   @All(['', 'docs', 'docs/:asset', 'openapi.json', 'openapi.yaml'])
@@ -59,15 +69,6 @@ export class DocsController {
   }
 }
 
-function send(response: ServerResponse, type: string, text: string, headers: HeaderList = []): void {
-  response.writeHead(200, [
-    'Content-Type',
-    type,
-    'Content-Length',
-    String(Buffer.byteLength(text)),
-    'Cache-Control',
-    'no-cache',
-    ...headers,
-  ]);
-  response.end(text);
+function swaggerUi(name: string, type: string): PageFile {
+  return new PageFile(type, readFileSync(join(absolutePath(), name)), HOUR);
 }

@@ -5,6 +5,7 @@ import { ApiKey } from '../../../domain/keys/api-key.js';
 import { fieldLines } from '../header-list.js';
 import { endOfTurn } from './end-of-turn.js';
 import { RequestLimits } from '../limits/request-limits.js';
+import { operationOf } from '../operation.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
 
@@ -21,6 +22,7 @@ export class BearerAuthGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.getArgByIndex<Request>(0);
+    request.operation = operationOf(context.getHandler());
     await endOfTurn();
     const found = this.limits.countsFailures ? this.guess(request) : this.keys.authenticate(bearerToken(request));
     return this.admit(request, context.getArgByIndex<Response>(1), found instanceof Promise ? await found : found);

@@ -36,7 +36,7 @@ export function observeExchanges(server: Server<typeof Request, typeof Response>
       id: request.id,
       method: request.method ?? undefined,
       route: request.route?.path,
-      operation: operationOf(request),
+      operation: request.operation ?? 'other',
       status: this.headersSent ? this.statusCode : 0,
       duration: performance.now() - request.startedAt,
       key: request.apiKey?.name,
@@ -48,10 +48,4 @@ export function observeExchanges(server: Server<typeof Request, typeof Response>
     response.on('close', ended);
   };
   for (const event of ['request', 'checkContinue', 'checkExpectation', REFUSED]) server.prependListener(event, begun);
-}
-
-function operationOf({ method, route }: Request): string {
-  const reads = method === 'GET' || method === 'HEAD';
-  if (route?.path === '/v1/pets') return reads ? 'listPets' : method === 'POST' ? 'createPet' : 'other';
-  return reads && route?.path === '/v1/pets/:petId' ? 'getPet' : 'other';
 }

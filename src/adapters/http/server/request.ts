@@ -9,6 +9,9 @@ export class Request extends IncomingMessage {
   /** The key that the guard accepted. */
   apiKey?: ApiKey;
 
+  /** The operation of the interface that it asks for, if it is one. */
+  operation?: string;
+
   /** The parameters of the route's path. */
   params?: Record<string, string>;
 
