@@ -1,4 +1,5 @@
 import js from '@eslint/js';
+import { configs as regexp } from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 const NODE_GLOBALS = ['Buffer', 'console', 'fetch', 'performance', 'process', 'setTimeout', 'URL', 'URLSearchParams'];
@@ -6,6 +7,15 @@ const NODE_GLOBALS = ['Buffer', 'console', 'fetch', 'performance', 'process', 's
 export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', 'test-output/'] },
   js.configs.recommended,
+  {
+    files: ['src/**'],
+    plugins: regexp['flat/recommended'].plugins,
+    rules: {
+      // What a client sends must cost no more than its length, whatever it is.
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential', ignoreSticky: true }],
+    },
+  },
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.recommendedTypeChecked, ...tseslint.configs.stylisticTypeChecked],

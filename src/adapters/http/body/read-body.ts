@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../errors/api-error.js';
 import { quoted } from '../errors/wording.js';
 import { fieldLines } from '../header-list.js';
+import { isJsonInUtf8 } from './media-type.js';
 
 /** The most bytes that a request body may have. */
 export const MAX_BODY = 65_536;
@@ -27,13 +28,7 @@ export async function readJsonText(request: IncomingMessage, response: ServerRes
 
 function checkMediaType(request: IncomingMessage): void {
   const type = request.headers['content-type'] ?? '';
-  const charset = /;\s*charset\s*=\s*("?)([^\s;"]*)\1\s*(?:;|$)/i.exec(type)?.[2];
-  const essence = type.split(';', 1)[0]?.trim().toLowerCase();
-  if (
-    fieldLines(request, 'content-type') > 1 ||
-    essence !== 'application/json' ||
-    (charset === undefined ? /;\s*charset\b/i.test(type) : charset.toLowerCase() !== 'utf-8')
-  ) {
+  if (fieldLines(request, 'content-type') > 1 || !isJsonInUtf8(type)) {
     const given = type === '' ? 'it is missing' : `not ${quoted(type)}`;
     throw new ApiError('unsupported_media_type', `Content-Type must be application/json, in UTF-8; ${given}.`, [
       'Accept',

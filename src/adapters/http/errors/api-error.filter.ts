@@ -30,14 +30,20 @@ export class ApiErrorFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const request = host.switchToHttp().getRequest<IncomingMessage & { readonly id: string }>();
     const response = host.switchToHttp().getResponse<ServerResponse>();
-    const answer = answerTo(error);
-    if (answer.code === 'internal_error')
-      this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
-    if (answer.code === 'service_unavailable')
-      this.logger.warn((error as StoreUnavailable).cause ?? error, { request: request.id });
-    // A client that went away, or one that has part of an answer, can be told nothing more.
-    if (response.headersSent || request.socket.destroyed) request.destroy();
-    else sendError(response, answer);
+    try {
+      const answer = answerTo(error);
+      if (answer.code === 'internal_error')
+        this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
+      if (answer.code === 'service_unavailable')
+        this.logger.warn((error as StoreUnavailable).cause ?? error, { request: request.id });
+      // A client that went away, or one that has part of an answer, can be told nothing more.
+      if (response.headersSent || request.socket.destroyed) request.destroy();
+      else sendError(response, answer);
+    } catch (fault) {
+      // What a filter throws ends the process.
+      this.logger.error(fault instanceof Error ? fault.stack : fault);
+      request.destroy();
+    }
   }
 }
 
