@@ -9,6 +9,7 @@ import { HttpSettings } from './adapters/http/http-settings.js';
 import { RequestLimits } from './adapters/http/limits/request-limits.js';
 import { GetPetController } from './adapters/http/pets/get-pet.controller.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
+import { RevisionCache } from './adapters/http/pets/revision-cache.js';
 import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
 import type { Metrics } from './adapters/metrics/metrics.js';
 import { Chores } from './adapters/timer/chores.js';
@@ -71,6 +72,7 @@ export class AppModule implements OnModuleDestroy, OnApplicationShutdown {
           inject: [ApiKeyRepository, Secrets],
         },
         RequestLimits,
+        RevisionCache,
         Chores,
         ApiDocument,
         { provide: APP_FILTER, useClass: ApiErrorFilter },

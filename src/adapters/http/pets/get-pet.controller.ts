@@ -22,6 +22,7 @@ import { DeprecationSignals, SUNSET } from './deprecation.js';
 import { refuseParameters } from './parameters.js';
 import { petJson } from './pet-json.js';
 import { GetPetOperation } from './pets.docs.js';
+import { Answer, RevisionCache } from './revision-cache.js';
 
 const DAY = 86_400_000;
 
@@ -36,6 +37,7 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
   constructor(
     private readonly pets: PetService,
     private readonly keys: ApiKeyService,
+    private readonly answers: RevisionCache,
   ) {}
 
   onModuleInit(): void {
@@ -51,15 +53,21 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
   @GetPetOperation()
   async getPet(@Param('petId') petId: string, @Req() request: Request, @Res() response: Response): Promise<void> {
     if (request.apiKey) this.keys.noteGetPet(request.apiKey);
-    refuseParameters(request.targetQuery);
-    // The documented answers are 200, 401 and 404: what is no int64 is the id of no pet. 19 digits are the most it can have.
-    if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(petId)) throw new PetNotFound();
-    sendJson(response, 200, petJson(await this.pets.get(BigInt(petId))));
+    const pet = () => this.pet(petId, request.targetQuery);
+    const { body } = await this.answers.answer(request.url ?? '', this.pets.petRevision(), pet);
+    sendJson(response, 200, body);
   }
 
   @All()
   otherMethod(@Req() request: Request, @Res() response: Response): void {
     answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
+  }
+
+  private async pet(petId: string, queryString: string): Promise<Answer<string>> {
+    refuseParameters(queryString);
+    // The documented answers are 200, 401 and 404: what is no int64 is the id of no pet. 19 digits are the most it can have.
+    if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(petId)) throw new PetNotFound();
+    return { body: petJson(await this.pets.get(BigInt(petId))), headers: [] };
   }
 }
 

@@ -1,5 +1,5 @@
 import { All, Controller, Get, Post, Req, Res, UseGuards } from '@nestjs/common';
-import { PetPage, PetService } from '../../../application/pets/pet.service.js';
+import { PetService } from '../../../application/pets/pet.service.js';
 import { jsonMembers } from '../body/json-object.js';
 import { readJsonText } from '../body/read-body.js';
 import { HttpSettings } from '../http-settings.js';
@@ -13,30 +13,24 @@ import { pageQuery, refuseParameters } from './parameters.js';
 import { petJson, petsJson } from './pet-json.js';
 import { CreatePetOperation, ListPetsOperation } from './pets.docs.js';
 import { readNewPet } from './read-new-pet.js';
+import { Answer, RevisionCache } from './revision-cache.js';
 
 /** listPets and createPet. */
 @Controller('v1/pets')
 @UseGuards(BearerAuthGuard)
 export class PetsController {
-  /** The answer made of each page: the same page, the same bytes, for as long as the service keeps it. */
-  private readonly answers = new WeakMap<PetPage, { body: Buffer; headers: string[] }>();
-
   constructor(
     private readonly pets: PetService,
+    private readonly answers: RevisionCache,
     private readonly settings: HttpSettings,
   ) {}
 
   @Get()
   @ListPetsOperation()
   async listPets(@Req() request: Request, @Res() response: Response): Promise<void> {
-    const query = pageQuery(request.targetQuery);
-    const page = await this.pets.list(query);
-    let answer = this.answers.get(page);
-    if (!answer) {
-      answer = { body: Buffer.from(petsJson(page.pets)), headers: this.links(page, query) };
-      this.answers.set(page, answer);
-    }
-    sendJson(response, 200, answer.body, answer.headers);
+    const page = () => this.page(request.targetQuery);
+    const { body, headers } = await this.answers.answer(request.url ?? '', this.pets.listRevision(), page);
+    sendJson(response, 200, body, headers);
   }
 
   @Post()
@@ -54,10 +48,14 @@ export class PetsController {
     answerOtherMethod(request, response, 'GET, HEAD, POST, OPTIONS');
   }
 
-  /** The way to the page that follows (RFC 8288), from a base that is configured or relative: never from the Host header. */
-  private links({ next }: PetPage, { limit, status }: { limit: number; status?: string }): string[] {
-    if (next === undefined) return [];
-    const query = `limit=${limit}${status === undefined ? '' : `&status=${status}`}&cursor=${next}`;
-    return ['Link', `<${this.settings.baseUrl}/pets?${query}>; rel="next"`];
+  /** A page, and the link to the one that follows (RFC 8288): from a base that is configured or relative, never from the Host header. */
+  private async page(queryString: string): Promise<Answer<string>> {
+    const query = pageQuery(queryString);
+    const { pets, next } = await this.pets.list(query);
+    const body = petsJson(pets);
+    if (next === undefined) return { body, headers: [] };
+    const status = query.status === undefined ? '' : `&status=${query.status}`;
+    const target = `${this.settings.baseUrl}/pets?limit=${query.limit}${status}&cursor=${next}`;
+    return { body, headers: ['Link', `<${target}>; rel="next"`] };
   }
 }

@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import Libsql from 'libsql';
+import { CAPACITY, RevisionCache } from '../../../src/adapters/http/pets/revision-cache.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
+import { PetRepository } from '../../../src/application/pets/pet-repository.port.js';
+import { Service } from '../../support/service.js';
+import { lastingKinds, openStoreAt, storeKinds, TestStore } from '../../support/stores.js';
+
+/** What happens to a store and to those who ask it. */
+const step = fc.oneof(
+  fc.record({ kind: fc.constant('write' as const) }),
+  fc.record({ kind: fc.constant('hide' as const), hidden: fc.boolean() }),
+  fc.record({ kind: fc.constant('ask' as const), target: fc.constantFrom('/a', '/b'), readsAtOnce: fc.boolean() }),
+  fc.record({ kind: fc.constant('finish' as const), which: fc.nat(3) }),
+);
+
+/** Asks for a target, and tells whether it was read for that. */
+async function isRead(cache: RevisionCache, target: string, body: string): Promise<boolean> {
+  let read = false;
+  const answer = await cache.answer(target, 1, () => {
+    read = true;
+    return Promise.resolve({ body, headers: [] });
+  });
+  expect(String(answer.body)).toBe(body);
+  return read;
+}
+
+describe('the cache of answers', () => {
+  it('answers nothing that is older than the question, whatever is written meanwhile', async () => {
+    const property = fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const cache = new RevisionCache();
+      const underWay: (() => void)[] = [];
+      const answers: Promise<void>[] = [];
+      let written = 0;
+      let hidden = false;
+      const ask = async (target: string, readsAtOnce: boolean) => {
+        const before = written;
+        const { body, headers } = await cache.answer(target, hidden ? undefined : written, async () => {
+          const early = written;
+          await new Promise<void>((resolve) => underWay.push(resolve));
+          const found = readsAtOnce ? early : written;
+          return { body: `${target} ${found}`, headers: ['Link', `${found}`] };
+        });
+        const [of, found] = String(body).split(' ');
+        expect(of).toBe(target);
+        expect(headers).toEqual(['Link', found]);
+        expect(Number(found)).toBeGreaterThanOrEqual(before);
+      };
+      for (const each of steps) {
+        if (each.kind === 'write') written++;
+        if (each.kind === 'hide') ({ hidden } = each);
+        if (each.kind === 'ask') answers.push(ask(each.target, each.readsAtOnce));
+        if (each.kind === 'finish') underWay.splice(each.which, 1)[0]?.();
+        await new Promise(setImmediate);
+      }
+      for (const finish of underWay) finish();
+      await Promise.all(answers);
+    });
+    await fc.assert(property, { numRuns: 500 });
+  });
+
+  it('reads once while the revision is the same, and each time if there is none', async () => {
+    const cache = new RevisionCache();
+    const read = jest.fn(() => Promise.resolve({ body: 'é', headers: [] }));
+    for (const revision of [1, 1, 2, 2, 1]) await cache.answer('/a', revision, read);
+    expect(read).toHaveBeenCalledTimes(3);
+    for (let i = 0; i < 3; i++) await cache.answer('/b', undefined, read);
+    expect(read).toHaveBeenCalledTimes(6);
+    expect((await cache.answer('/a', 1, read)).body).toEqual(Buffer.from('é'));
+  });
+
+  it('keeps no answer that could not be read', async () => {
+    const cache = new RevisionCache();
+    await expect(cache.answer('/a', 1, () => Promise.reject(new Error('gone')))).rejects.toThrow('gone');
+    expect(await isRead(cache, '/a', 'there')).toBe(true);
+  });
+
+  it.each([
+    ['bodies', '', 'x'.repeat(100_000)],
+    ['targets', 'x'.repeat(12_000), 'x'],
+    ['very many', '', 'x'],
+  ])('keeps no more bytes than it may, the oldest go first: %s', async (_what, target, body) => {
+    const most = Math.ceil(CAPACITY / (target.length + body.length));
+    // Some bytes go for each entry itself.
+    const targets = Array.from({ length: Math.min(most, 40_000) }, (_, i) => `${i} ${target}`);
+    const cache = new RevisionCache();
+    for (const each of targets) expect(await isRead(cache, each, body)).toBe(true);
+    // From the newest on, until one was pushed out.
+    let kept = 0;
+    while (!(await isRead(cache, targets.at(-1 - kept) as string, body))) kept++;
+    expect(kept).toBeLessThan(targets.length);
+    expect(kept * (target.length + body.length + 500)).toBeLessThan(CAPACITY);
+    expect(kept * (target.length + body.length + 600)).toBeGreaterThan(0.95 * CAPACITY);
+  });
+});
+
+describe.each(storeKinds)('an answer on $name', (kind) => {
+  let store: TestStore;
+  let service: Service;
+
+  beforeEach(async () => {
+    store = await kind.create();
+    service = await Service.start({ DATABASE_URL: store.url });
+    for (let i = 0; i < 3; i++) await service.add({ name: `pet ${i}`, categoryId: i });
+  });
+
+  afterEach(async () => {
+    await service.stop();
+    await store.remove();
+  });
+
+  it('is the same each time, to HEAD too, with the headers that belong to it', async () => {
+    for (const path of ['/v1/pets?limit=2', '/v1/pets/1']) {
+      const first = await service.send(path);
+      const second = await service.send(path);
+      const head = await service.send(path, { method: 'HEAD' });
+      expect(second.body).toBe(first.body);
+      expect(head.body).toBe('');
+      for (const { headers } of [second, head]) {
+        for (const name of ['link', 'content-length', 'content-type', 'deprecation'])
+          expect(headers[name]).toBe(first.headers[name]);
+        expect(headers['x-request-id']).not.toBe(first.headers['x-request-id']);
+      }
+    }
+  });
+
+  it('that is a list shows what was added before it was asked for', async () => {
+    for (let i = 0; i < 5; i++) {
+      const { body } = await service.add({ name: `new ${i}`, categoryId: i });
+      expect((await service.send('/v1/pets?limit=1')).body).toBe(`[${body}]`);
+    }
+  });
+
+  it('is given to whoever has a key, and to nobody else', async () => {
+    await service.send('/v1/pets');
+    expect((await service.send('/v1/pets')).status).toBe(200);
+    expect((await service.send('/v1/pets', { key: false })).status).toBe(401);
+    expect((await service.send('/v1/pets', { headers: { Accept: 'text/html' } })).status).toBe(406);
+  });
+
+  it('is counted for its key each time', async () => {
+    const keys = service.app.get(ApiKeyService);
+    for (let i = 0; i < 3; i++) await service.send('/v1/pets/1');
+    await keys.recordUses();
+    expect((await keys.uses()).map(({ getPetCalls }) => getPetCalls)).toEqual([3]);
+  });
+});
+
+describe.each(lastingKinds)('an answer on $name that was read before another process wrote', (kind) => {
+  let store: TestStore;
+  let service: Service;
+
+  beforeEach(async () => {
+    store = await kind.create();
+    service = await Service.start({ DATABASE_URL: store.url });
+    await service.add({ name: 'Bella', categoryId: 1 });
+  });
+
+  afterEach(async () => {
+    await service.stop();
+    await store.remove();
+  });
+
+  it('is not given after it', async () => {
+    await service.send('/v1/pets');
+    const other = await openStoreAt(store.url);
+    for (let i = 0; i < 3; i++) {
+      const { pet } = await other.pets.add({ name: `Max ${i}`, categoryId: 2n, status: 'sold' });
+      expect((await service.send('/v1/pets?limit=1')).body).toContain(`"id":${pet.id},"name":"Max ${i}"`);
+      expect((await service.send('/v1/pets')).body).toContain(`"name":"Max ${i}"`);
+    }
+    await other.close();
+  });
+});
+
+describe('an answer on SQLite', () => {
+  let store: TestStore;
+  let service: Service;
+
+  beforeEach(async () => {
+    store = await (lastingKinds[0] as (typeof lastingKinds)[0]).create();
+    service = await Service.start({ DATABASE_URL: store.url });
+    for (let i = 0; i < 3; i++) await service.add({ name: 'Bella', categoryId: i });
+  });
+
+  afterEach(async () => {
+    await service.stop();
+    await store.remove();
+  });
+
+  it('is read once until something is written; that of one pet, until another process writes', async () => {
+    const pets = service.app.get(PetRepository);
+    const list = jest.spyOn(pets, 'list');
+    const find = jest.spyOn(pets, 'find');
+    for (let i = 0; i < 3; i++) for (const path of ['/v1/pets', '/v1/pets/1']) await service.send(path);
+    expect([list, find].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+    await service.add({ name: 'Max', categoryId: 1 });
+    for (let i = 0; i < 3; i++) for (const path of ['/v1/pets', '/v1/pets/1']) await service.send(path);
+    expect([list, find].map(({ mock }) => mock.calls.length)).toEqual([2, 1]);
+    const file = new Libsql(store.url.slice('sqlite:'.length));
+    file.exec("UPDATE pet SET name = 'Bello'");
+    file.close();
+    for (let i = 0; i < 3; i++) {
+      for (const path of ['/v1/pets', '/v1/pets/1']) expect((await service.send(path)).body).toContain('"Bello"');
+    }
+    expect([list, find].map(({ mock }) => mock.calls.length)).toEqual([3, 2]);
+  });
+
+  it('is not given any more once another process has removed the pet', async () => {
+    expect((await service.send('/v1/pets/1')).status).toBe(200);
+    const file = new Libsql(store.url.slice('sqlite:'.length));
+    file.exec('DELETE FROM pet WHERE id = 1');
+    file.close();
+    for (let i = 0; i < 2; i++) expect((await service.send('/v1/pets/1')).status).toBe(404);
+  });
+});
