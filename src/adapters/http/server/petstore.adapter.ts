@@ -108,7 +108,7 @@ export class PetstoreAdapter extends ExpressAdapter {
     const connectionOf = (socket: unknown) => this.connections.get(socket as Socket);
     const refused = (response: Response) => void server.emit(REFUSED, response.req, response);
     server.on('connection', (socket) => {
-      this.connections.set(socket, new Connection(socket));
+      this.connections.set(socket, new Connection(socket, refused));
       socket.once('close', () => this.connections.delete(socket));
     });
     const requested = (request: Request, response: Response) => {
@@ -123,8 +123,8 @@ export class PetstoreAdapter extends ExpressAdapter {
     for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, requested);
     server.on('connect', (request, socket) => {
       const error = new ApiError('bad_request', 'The CONNECT method asks for a proxy; this is none.');
-      connectionOf(socket)?.fail(error, refused, request);
+      connectionOf(socket)?.fail(error, request);
     });
-    server.on('clientError', (error, socket) => connectionOf(socket)?.fail(answerTo(error), refused));
+    server.on('clientError', (error, socket) => connectionOf(socket)?.fail(answerTo(error)));
   }
 }

@@ -26,11 +26,19 @@ export class Connection {
   private ended = false;
   private unsent = 0;
 
-  constructor(private readonly socket: Socket) {
+  /** `told` is told of each answer that is none to a request. */
+  constructor(
+    private readonly socket: Socket,
+    private readonly told: (response: Response) => void,
+  ) {
     // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.
     socket.on('error', () => undefined);
     // Node calls this behind the last answer.
     socket.destroySoon = () => this.end();
+    // Node does not see that a body is cut short if its request has asked for an upgrade.
+    socket.on('end', () => {
+      if (this.latest && !this.latest.response.req.complete) this.fail(cutShort());
+    });
   }
 
   /** Whether a request that has come is not answered yet. */
@@ -48,8 +56,8 @@ export class Connection {
     this.add({ response, look });
   }
 
-  /** Answers what came behind the last request, and was none, when it is its turn, and ends the connection; `told` is told of it. */
-  fail(error: ApiError, told: (response: Response) => void, request?: Request): void {
+  /** Answers what came behind the last request, and was none, when it is its turn, and ends the connection. */
+  fail(error: ApiError, request?: Request): void {
     // A client that is gone can be told nothing.
     if (this.ended || this.failed || !this.socket.writable) return this.stopParser();
     this.failed = true;
@@ -70,7 +78,7 @@ export class Connection {
         this.end();
         response.emit('close');
       });
-      told(response);
+      this.told(response);
       this.refuse(response, error);
     };
     this.add({ response, look });
@@ -136,4 +144,8 @@ export class Connection {
     request.httpVersionMajor = request.httpVersionMinor = 1;
     return new Response(request);
   }
+}
+
+function cutShort(): ApiError {
+  return new ApiError('bad_request', 'The body ended before its end.');
 }
