@@ -3,7 +3,7 @@ import Libsql from 'libsql';
 import { ApiKeyRepository } from '../../../src/application/keys/api-key-repository.port.js';
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { Secrets } from '../../../src/application/secrets.port.js';
-import type { Store } from '../../../src/open-store.js';
+import { Store } from '../../../src/open-store.js';
 import { ApiContract } from '../../support/api-contract.js';
 import { Answer, Ask, Service } from '../../support/service.js';
 import { lastingKinds, TestStore } from '../../support/stores.js';
@@ -164,7 +164,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('describes what the operations answer while the store cannot', async () => {
-    await service.app.get<Store>('Store').close();
+    await service.app.get(Store).close();
     for (const [, path, ask] of operations) await expectOutcome('service_unavailable', path, ask);
   });
 

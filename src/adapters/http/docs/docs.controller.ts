@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { All, Controller, Get, Param, Req, Res } from '@nestjs/common';
 import absolutePath from 'swagger-ui-dist/absolute-path.js';
 import { routeNotFound } from '../errors/api-error.filter.js';
-import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
+import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { ApiDocument } from './api-document.js';
 import { PAGE, PAGE_POLICY, START, STYLE } from './page.js';
 import { PageFile } from './page-file.js';
@@ -64,8 +64,8 @@ export class DocsController {
   }
 
   @All(['', 'docs', 'docs/:asset', 'openapi.json', 'openapi.yaml'])
-  otherMethod(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
-    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
+  otherMethod(@Req() request: RoutedRequest, @Res() response: ServerResponse): void {
+    answerOtherMethod(request, response);
   }
 }
 

@@ -1,8 +1,8 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import { All, Controller, Get, Req, Res } from '@nestjs/common';
 import { HealthService } from '../../../application/health.service.js';
 import { sendJson } from '../send.js';
-import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
+import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 
 const OK = '{"status":"ok"}';
 
@@ -23,7 +23,7 @@ export class HealthController {
   }
 
   @All(['live', 'ready'])
-  otherMethod(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
-    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
+  otherMethod(@Req() request: RoutedRequest, @Res() response: ServerResponse): void {
+    answerOtherMethod(request, response);
   }
 }

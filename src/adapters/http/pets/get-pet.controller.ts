@@ -17,7 +17,7 @@ import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 import { sendJson } from '../send.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
-import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
+import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { DeprecationSignals, SUNSET } from './deprecation.js';
 import { refuseParameters } from './parameters.js';
 import { petJson } from './pet-json.js';
@@ -59,8 +59,8 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
   }
 
   @All()
-  otherMethod(@Req() request: Request, @Res() response: Response): void {
-    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
+  otherMethod(@Req() request: RoutedRequest, @Res() response: Response): void {
+    answerOtherMethod(request, response);
   }
 
   private async pet(petId: string, queryString: string): Promise<Answer<string>> {

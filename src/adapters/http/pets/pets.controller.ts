@@ -7,7 +7,7 @@ import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 import { sendJson } from '../send.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
-import { answerOtherMethod } from '../unmatched/method-not-allowed.js';
+import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { idempotencyKey } from './idempotency-key.js';
 import { pageQuery, refuseParameters } from './parameters.js';
 import { petJson, petsJson } from './pet-json.js';
@@ -44,8 +44,8 @@ export class PetsController {
   }
 
   @All()
-  otherMethod(@Req() request: Request, @Res() response: Response): void {
-    answerOtherMethod(request, response, 'GET, HEAD, POST, OPTIONS');
+  otherMethod(@Req() request: RoutedRequest, @Res() response: Response): void {
+    answerOtherMethod(request, response);
   }
 
   /** A page, and the link to the one that follows (RFC 8288): from a base that is configured or relative, never from the Host header. */
