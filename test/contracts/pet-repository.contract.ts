@@ -197,6 +197,51 @@ export function describePetRepository(kind: StoreKind): void {
       expect(before).toEqual([pet]);
     });
 
+    it('has another number for the lists after each pet that was added, or none', async () => {
+      const numbers = [pets.listRevision()];
+      for (let i = 0; i < 5; i++) {
+        await pets.add(newPet());
+        numbers.push(pets.listRevision());
+      }
+      const known = numbers.filter((number) => number !== undefined);
+      expect(known).toHaveLength(new Set(known).size);
+      expect([0, numbers.length]).toContain(known.length);
+    });
+
+    it('has the same lists for as long as their number is the same', async () => {
+      const seen = new Map<number, readonly Pet[]>();
+      const look = async () => {
+        const number = pets.listRevision();
+        const list = await pets.list({ limit: 100 });
+        if (number === undefined || number !== pets.listRevision()) return;
+        expect(list).toEqual(seen.get(number) ?? list);
+        seen.set(number, list);
+      };
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, i) => {
+          await look();
+          if (i % 4 === 0) await pets.add(newPet());
+          await laterTurn();
+          await look();
+        }),
+      );
+      if (pets.listRevision() !== undefined) expect(seen.size).toBeGreaterThan(1);
+    });
+
+    it('has the same number for a pet after others were added, and for the lists after a mere look, or none', async () => {
+      const { pet } = await pets.add(newPet(), once());
+      const numbers = () => [pets.listRevision(), pets.petRevision()];
+      const [ofLists, ofPets] = numbers();
+      await pets.find(pet.id);
+      await pets.list({ limit: 1 });
+      await laterTurn();
+      expect(numbers()).toEqual([ofLists, ofPets]);
+      await addAll(pets, [newPet(), newPet()]);
+      await laterTurn();
+      expect(pets.petRevision()).toBe(ofPets);
+      expect(await pets.find(pet.id)).toEqual(pet);
+    });
+
     it('adds one animal for a mark, however often it comes', async () => {
       const first = await pets.add(newPet(), once());
       expect(first.replayed).toBe(false);
@@ -286,8 +331,12 @@ export function describeLastingPetRepository(kind: StoreKind): void {
       const { pets: theirs } = await store.open();
       for (let i = 0; i < 10; i++) {
         const expected = await ours.list({ limit: 5 });
+        const numbers = () => [ours.listRevision(), ours.petRevision()];
+        const before = numbers();
         const { pet } = await theirs.add(newPet({ name: `Pet ${i}` }));
         await laterTurn();
+        for (const [each, number] of numbers().entries())
+          if (number !== undefined) expect(number).not.toBe(before[each]);
         expect(await ours.list({ limit: 5 })).toEqual([pet, ...expected].slice(0, 5));
         expect(await ours.list({ limit: 1, status: 'available' })).toEqual([pet]);
         expect(await ours.find(pet.id)).toEqual(pet);

@@ -52,10 +52,18 @@ export abstract class PetRepository {
 
   /**
    * The animals that match, by descending id, at most `limit` of them; an empty array where there are none.
-   * Every animal whose `add` had resolved before the call is seen. A caller may not change the array or its animals; the
-   * same array may be handed out again for as long as it is right.
+   * Every animal whose `add` had resolved before the call is seen.
    */
   abstract list(query: PetQuery): Promise<readonly Pet[]>;
+
+  /**
+   * A number that is a new one after every change of what a list can show, whoever made it: a list that was asked for at this number
+   * holds for as long as this is the number. Undefined if the store can tell by nothing but a list. It takes a microsecond or two.
+   */
+  abstract listRevision(): number | undefined;
+
+  /** The same for a pet that was found: what this process adds leaves the number as it is, what another one commits may not. */
+  abstract petRevision(): number | undefined;
 
   /** Forgets some of the marks from before this moment, few enough to be quick; resolves to how many, 0 where none is left. */
   abstract forgetMarks(before: Date): Promise<number>;

@@ -35,9 +35,6 @@ const TWIN_PATIENCE = 2_000;
 
 /** The three operations on the catalogue. All of them reject with `StoreUnavailable` while the store cannot answer. */
 export class PetService {
-  /** The page made of each array of the repository: the same array, the same page, for as long as the repository keeps it. */
-  private readonly pages = new WeakMap<readonly Pet[], PetPage>();
-
   /** The requests with an idempotency key that this process is working on, by scope and key. */
   private readonly underWay = new Map<string, { fingerprint: string; outcome: Promise<Added> }>();
 
@@ -52,7 +49,8 @@ export class PetService {
     const before = cursor === undefined ? undefined : await this.cursors.read(cursor, status);
     // One more than is shown tells whether a page follows.
     const found = await this.pets.list({ status, before, limit: limit + 1 });
-    return this.pages.get(found) ?? this.page(found, limit, status);
+    const last = found.length > limit ? found[limit - 1] : undefined;
+    return last ? { pets: found.slice(0, limit), next: await this.cursors.write(last.id, status) } : { pets: found };
   }
 
   /**
@@ -70,6 +68,16 @@ export class PetService {
     const pet = isInt64(id) ? await this.pets.find(id) : undefined;
     if (!pet) throw new PetNotFound();
     return pet;
+  }
+
+  /** The number up to whose change a page holds; undefined if only asking for it again tells. See `PetRepository.listRevision`. */
+  listRevision(): number | undefined {
+    return this.pets.listRevision();
+  }
+
+  /** The same for a pet that was found. See `PetRepository.petRevision`. */
+  petRevision(): number | undefined {
+    return this.pets.petRevision();
   }
 
   /** Forgets the idempotency keys that have had their time, in small steps. */
@@ -93,15 +101,6 @@ export class PetService {
     } finally {
       this.underWay.delete(mark);
     }
-  }
-
-  private async page(found: readonly Pet[], limit: number, status: PetStatus | undefined): Promise<PetPage> {
-    const last = found.length > limit ? found[limit - 1] : undefined;
-    const page = last
-      ? { pets: found.slice(0, limit), next: await this.cursors.write(last.id, status) }
-      : { pets: found };
-    this.pages.set(found, page);
-    return page;
   }
 }
 

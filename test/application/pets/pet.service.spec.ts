@@ -149,6 +149,13 @@ describe('PetService', () => {
     }
   });
 
+  it('passes on what the store says of changes: an add is one to the lists, and none to a pet', async () => {
+    const before = [service.listRevision(), service.petRevision()];
+    await add(1);
+    expect(service.listRevision()).not.toBe(before[0]);
+    expect(service.petRevision()).toBe(before[1]);
+  });
+
   it('asks for the secret of the cursors again where the store could not answer', async () => {
     let asked = 0;
     const shaky: Installation = {

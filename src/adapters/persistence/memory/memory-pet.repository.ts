@@ -40,6 +40,14 @@ export class MemoryPetRepository extends PetRepository {
     return Promise.resolve(found);
   }
 
+  listRevision(): number {
+    return this.pets.length;
+  }
+
+  petRevision(): number {
+    return 0;
+  }
+
   forgetMarks(before: Date): Promise<number> {
     let forgotten = 0;
     for (const [name, { at }] of this.marks) {

@@ -80,13 +80,17 @@ describe('SQLite', () => {
   it('finds an animal as it is, whoever changed it since it was last found', async () => {
     const { pets } = await store.open();
     const { pet } = await pets.add(BELLA);
+    const revisions = [pets.petRevision()];
     expect(await pets.find(pet.id)).toEqual(pet);
     another().prepare(`UPDATE pet SET name = 'Rex' WHERE id = ?`).run(pet.id);
     await laterTurn();
+    revisions.push(pets.petRevision());
     expect(await pets.find(pet.id)).toEqual({ ...pet, name: 'Rex' });
     another().prepare('DELETE FROM pet WHERE id = ?').run(pet.id);
     await laterTurn();
+    revisions.push(pets.petRevision());
     expect(await pets.find(pet.id)).toBeUndefined();
+    expect(new Set(revisions).size).toBe(3);
     const { pet: next } = await pets.add(BELLA);
     expect(await pets.find(next.id)).toEqual(next);
   });
@@ -97,6 +101,7 @@ describe('SQLite', () => {
       engine.revision = () => {
         throw Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' });
       };
+      expect([pets.listRevision(), pets.petRevision()]).toEqual([undefined, undefined]);
       expect([await pets.find(pet.id), await pets.list({ limit: 1 })]).toEqual([pet, [pet]]);
     });
   });
