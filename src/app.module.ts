@@ -107,7 +107,7 @@ export class AppModule implements OnModuleInit, OnModuleDestroy, OnApplicationSh
 
   onModuleInit(): void {
     const record = () => attempt('Writing down the use of the API keys', () => this.keys.recordUses());
-    const forget = () => attempt('Forgetting old idempotency keys', () => this.pets.forgetKeys());
+    const forget = () => attempt('Forgetting old idempotency keys', () => this.pets.forgetIdempotencyKeys());
     this.chores.push(setInterval(() => void record(), RECORD_INTERVAL).unref());
     this.chores.push(setInterval(() => void forget(), FORGET_INTERVAL).unref());
   }

@@ -1,9 +1,9 @@
-import { IdempotencyKey } from '../../../application/pets/pet.service.js';
+import { SentIdempotencyKey } from '../../../application/pets/pet.service.js';
 import { ApiError } from '../errors/api-error.js';
 import { Request } from '../server/exchange.js';
 
 /** Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header); undefined where it is absent. Its scope is the API key. */
-export function idempotencyKey(request: Request): IdempotencyKey | undefined {
+export function idempotencyKey(request: Request): SentIdempotencyKey | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined || !request.apiKey) return undefined;
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key) || request.fieldLines('idempotency-key') !== 1) {

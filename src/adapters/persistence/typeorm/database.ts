@@ -2,6 +2,7 @@ import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { Engine } from './engines/engine.js';
 import { applySteps, schemaSteps } from './schema-steps.js';
+import { within } from './within.js';
 
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
 const RETRY_PAUSE = 1_000;
@@ -71,9 +72,9 @@ export class Database implements Readiness {
     return (this.checking ??= this.ask().finally(() => (this.checking = undefined)));
   }
 
-  /** See `Engine.twinsWait`. */
-  get twinsWait(): boolean {
-    return this.engine.twinsWait;
+  /** See `Engine.concurrentWriters`. */
+  get concurrentWriters(): boolean {
+    return this.engine.concurrentWriters;
   }
 
   /** See `Engine.revision`; undefined too where the database cannot say: who asks on is told why. */
@@ -110,19 +111,13 @@ export class Database implements Readiness {
   }
 
   private async ask(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<never>((_, reject) => {
-      const late = () => reject(new StoreUnavailable('The database does not answer in time.'));
-      timer = setTimeout(late, READY_PATIENCE);
-    });
+    const answer = this.run((engine) => engine.rows({ sql: 'SELECT id FROM pet LIMIT 1', values: [] }));
     try {
-      await Promise.race([this.run((engine) => engine.rows('SELECT id FROM pet LIMIT 1', [])), tooLate]);
+      await within(READY_PATIENCE, answer, () => new StoreUnavailable('The database does not answer in time.'));
     } catch (error) {
       throw error instanceof StoreUnavailable
         ? error
         : new StoreUnavailable('The database is not as it should be.', { cause: error });
-    } finally {
-      clearTimeout(timer);
     }
   }
 
