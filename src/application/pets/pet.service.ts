@@ -8,11 +8,11 @@ import { Secrets } from '../secrets.port.js';
 
 /** Which page of the list to show. */
 export interface PageQuery {
-  /** Only animals of this status; all of them where absent. */
+  /** Only pets of this status; all of them if absent. */
   readonly status?: PetStatus;
-  /** The `next` of the page before; the first page where absent. */
+  /** The `next` of the page before; the first page if absent. */
   readonly cursor?: string;
-  /** The most animals on the page, 1 to 100. */
+  /** The most pets on the page, 1 to 100. */
   readonly limit: number;
 }
 
@@ -37,7 +37,7 @@ export class PetService {
     private readonly secrets: Secrets,
   ) {}
 
-  /** One page of the animals that match; rejects with `CursorRefused` where the cursor is none of this list's. */
+  /** One page of the pets that match; rejects with `CursorRefused` if the cursor is none of this list's. */
   async list({ status, cursor, limit }: PageQuery): Promise<PetPage> {
     const before = cursor === undefined ? undefined : await this.cursors.read(cursor, status);
     // One more than is shown tells whether a page follows.
@@ -57,7 +57,7 @@ export class PetService {
     return this.pets.add(pet, { ...key, fingerprint: this.secrets.digest(fingerprint(pet)), at: new Date() });
   }
 
-  /** The animal with this id; rejects with `PetNotFound` where there is none. Any integer may be asked for. */
+  /** The pet with this id; rejects with `PetNotFound` if there is none. Any integer may be asked for. */
   async get(id: bigint): Promise<Pet> {
     const pet = isInt64(id) ? await this.pets.find(id) : undefined;
     if (!pet) throw new PetNotFound();

@@ -34,7 +34,7 @@ export interface CopyReport {
 
 /**
  * Copies a whole store into an empty one, which is migrated first, with every id; then reads both sides and compares them. Rejects with
- * `UsageError` where the target is not empty, the source is not of this build's schema, or the two are not the same in the end.
+ * `UsageError` if the target is not empty, the source is not of this build's schema, or the two are not the same in the end.
  */
 export function copyStore(
   from: LastingUrl,
@@ -89,7 +89,7 @@ async function copyTable(
     await target.rows(table.insert(columns, rows));
     report({ step: name, done: (done += rows.length), total: Math.max(total, done) });
   }
-  if (columns.some(({ generated }) => generated)) await target.continueIds(table);
+  if (columns.some(({ generated }) => generated)) await target.continueIds?.(table);
 }
 
 /** Reads both sides once more. What the source has taken in meanwhile makes a difference too. */

@@ -30,8 +30,8 @@ export interface Engine {
   /** Inserts the entities. If the database generates their ids, its rows are these: in any order, but the ids increase in that of the entities. */
   insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Statement;
 
-  /** Has the ids that follow be above all that there are, after rows were inserted with ids of their own. */
-  continueIds(table: Table): Promise<void>;
+  /** Has the ids that follow be above all that there are, after rows were inserted with ids; absent if they are so anyway. */
+  continueIds?(table: Table): Promise<void>;
 
   /** A connection of its own, not opened yet, for work on the schema: without time limits. */
   schemaSource(): DataSource;
@@ -51,8 +51,8 @@ export interface Engine {
   /** Whether the error says that a row with the same key is there. */
   isDuplicate(error: unknown): boolean;
 
-  /** A number that changes with every commit of any other process; undefined if only asking tells. */
-  revision(): number | undefined;
+  /** A number that is a new one after every commit of any other process; absent if nothing tells of them. */
+  revision?(): number;
 }
 
 /** Runs a script, statement after statement, where each answer has to be waited for. */

@@ -69,10 +69,6 @@ export class MysqlEngine implements Engine {
     return table.insert(table.given, rows);
   }
 
-  async continueIds(): Promise<void> {
-    // An id that is given moves the counter on.
-  }
-
   schemaSource(): DataSource {
     return this.source(1, 0);
   }
@@ -101,10 +97,6 @@ export class MysqlEngine implements Engine {
 
   isDuplicate(error: unknown): boolean {
     return driverError(error).errno === DUPLICATE;
-  }
-
-  revision(): undefined {
-    return undefined;
   }
 
   /** Lends a connection. After an error it is never used again: nobody knows what it was in the middle of. */

@@ -16,7 +16,7 @@ const SCHEMA_LOCK = 1_795_132_800;
 /** How long an unused connection is kept, in milliseconds. */
 const IDLE_TIMEOUT = 300_000;
 
-/** An answer of 201 says that the animal is on disk, whatever the database is set to. */
+/** An answer of 201 says that the pet is on disk, whatever the database is set to. */
 const SESSION = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 /**
@@ -121,10 +121,6 @@ export class PostgresEngine implements Engine {
     return driverError(error).code === '23505';
   }
 
-  revision(): undefined {
-    return undefined;
-  }
-
   private source(poolSize: number, limits: pg.PoolConfig): DataSource {
     const { host, port, user, password, database, tls } = this.url;
     return new DataSource({
@@ -163,7 +159,7 @@ export class PostgresEngine implements Engine {
   }
 }
 
-/** A pool whose connections are broken where a statement takes longer than it may. */
+/** A pool whose connections are broken if a statement takes longer than it may. */
 class LimitedPool extends pg.Pool {
   constructor(options: pg.PoolConfig) {
     const limit = Number(options.statement_timeout) || 0;

@@ -84,10 +84,6 @@ export class SqliteEngine implements Engine {
     };
   }
 
-  async continueIds(): Promise<void> {
-    // An id that is given moves the counter on.
-  }
-
   schemaSource(): DataSource {
     return new DataSource({
       ...dataSourceOptions,

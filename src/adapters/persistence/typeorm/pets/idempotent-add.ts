@@ -12,7 +12,7 @@ export interface Addition {
   readonly key?: IdempotencyKey;
 }
 
-/** How often a pet is tried to be added whose key is there and then, when it is looked at, is not. */
+/** How often to try to add a pet if its key, which was not there, is there when it is inserted. */
 const ATTEMPTS = 5;
 
 /** The most keys forgotten at a time, so that no writer waits long for it. */
@@ -38,16 +38,22 @@ const ADD_WITH_KEY = `WITH new_key AS (
   INSERT INTO pet (id, ${names(petTable.given)})
   SELECT pet_id, ${typed(petTable.given)} FROM new_key RETURNING id`;
 
-/** Adds pets in one commit, and resolves to what became of each; one that is refused has an error for its outcome, and the others are stored. */
+/** Adds pets in one commit, and resolves to what became of each: an error for one that is refused, while the others are stored. */
 export async function addTogether(engine: Engine, additions: readonly Addition[]): Promise<(Added | Error)[]> {
-  if (additions.some(({ key }) => key)) return engine.transaction(() => addEach(engine, additions));
+  if (additions.some(({ key }) => key)) {
+    return engine.transaction(function* () {
+      const outcomes: (Added | Error)[] = [];
+      for (const addition of additions) outcomes.push(yield* addOne(engine, addition));
+      return outcomes;
+    });
+  }
   const pets = additions.map(({ pet }) => pet);
   const rows = await engine.rows(engine.insertion(petTable, pets));
   const ids = rows.map(([id]) => BigInt(id as string | bigint)).sort((a, b) => (a < b ? -1 : 1));
   return pets.map((pet, i) => added(pet, ids[i]));
 }
 
-/** Adds a pet with a key by itself, because it may have to wait for the same key of another instance. */
+/** Adds a pet with a key in a commit of its own, because it may have to wait for another instance that has the same key under way. */
 export async function addAlone(engine: Engine, addition: Required<Addition>): Promise<Added | Error> {
   try {
     const inserted = engine.writesInWith && (await engine.row(withKey(addition)));
@@ -72,12 +78,6 @@ export async function forgetKeys(engine: Engine, before: string): Promise<number
   const last = rows.at(-1);
   if (last) await engine.rows({ sql: 'DELETE FROM idempotency_key WHERE created_at <= ?', values: last });
   return rows.length;
-}
-
-function* addEach(engine: Engine, additions: readonly Addition[]): Script<(Added | Error)[]> {
-  const outcomes: (Added | Error)[] = [];
-  for (const addition of additions) outcomes.push(yield* addOne(engine, addition));
-  return outcomes;
 }
 
 function* addOne(engine: Engine, { pet, key }: Addition): Script<Added | Error> {
