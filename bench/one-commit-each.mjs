@@ -1,9 +1,9 @@
-// Loaded before the service, it has each animal committed by itself, to show what sharing commits is worth.
-const { TypeOrmPetRepository } =
-  await import('../dist/modules/src/adapters/persistence/typeorm/typeorm-pet.repository.js');
+// Loaded before the service, it has each pet committed by itself, to show what sharing commits is worth.
+const PETS = '../dist/modules/src/adapters/persistence/typeorm/pets';
+const { TypeOrmPetRepository } = await import(`${PETS}/typeorm-pet.repository.js`);
+const { addTogether } = await import(`${PETS}/idempotent-add.js`);
 
-TypeOrmPetRepository.prototype.add = async function (pet, once) {
-  const [outcome] = await this.database.run((engine) => engine.addPets([{ pet, once }]));
-  this.ownChanges++;
+TypeOrmPetRepository.prototype.add = async function (pet, key) {
+  const [outcome] = await this.commit(1, (engine) => addTogether(engine, [{ pet, key }]));
   return outcome;
 };

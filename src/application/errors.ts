@@ -1,4 +1,4 @@
-/** No animal has the id that was asked for. */
+/** No pet has the id that was asked for. */
 export class PetNotFound extends Error {
   override readonly name = 'PetNotFound';
 }

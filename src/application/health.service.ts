@@ -7,7 +7,7 @@ export class HealthService {
 
   constructor(private readonly store: Readiness) {}
 
-  /** Resolves where the store can be worked with; rejects with `StoreUnavailable` where it cannot, or once a stop has begun. */
+  /** Resolves if the store can be worked with; rejects with `StoreUnavailable` if it cannot, or once a stop has begun. */
   async checkReady(): Promise<void> {
     if (this.stopping) throw new StoreUnavailable('The service is being stopped.');
     await this.store.check();

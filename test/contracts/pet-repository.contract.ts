@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { IdempotencyKeyReused, StoreUnavailable } from '../../src/application/errors.js';
-import { MARK_LIFETIME, Once, PetRepository } from '../../src/application/pets/pet-repository.port.js';
+import {
+  IDEMPOTENCY_KEY_LIFETIME,
+  IdempotencyKey,
+  PetRepository,
+} from '../../src/application/pets/pet-repository.port.js';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.js';
 import { NewPet, Pet, PET_STATUSES } from '../../src/domain/pets/pet.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
@@ -40,7 +44,7 @@ function newPet(fields: Partial<NewPet> = {}): NewPet {
   return { name: 'Bella', categoryId: 1n, status: 'available', ...fields };
 }
 
-function once(fields: Partial<Once> = {}): Once {
+function sent(fields: Partial<IdempotencyKey> = {}): IdempotencyKey {
   return { scope: 'a'.repeat(64), key: 'first', fingerprint: 'f'.repeat(64), at: NOW, ...fields };
 }
 
@@ -67,11 +71,11 @@ export function describePetRepository(kind: StoreKind): void {
 
     it('resolves to the animal as it was stored, with an id', async () => {
       const { pet, replayed } = await pets.add(newPet({ name: 'Rex', categoryId: 7n, status: 'sold' }));
-      expect(pet).toEqual({ id: pet.id, name: 'Rex', categoryId: 7n, status: 'sold' });
+      expect(pet).toStrictEqual({ id: pet.id, name: 'Rex', categoryId: 7n, status: 'sold' });
       expect(pet.id).toBeGreaterThan(0n);
       expect(replayed).toBe(false);
-      expect(await pets.find(pet.id)).toEqual(pet);
-      expect(await pets.list({ limit: 2 })).toEqual([pet]);
+      expect(await pets.find(pet.id)).toStrictEqual(pet);
+      expect(await pets.list({ limit: 2 })).toStrictEqual([pet]);
     });
 
     it('gives each animal an id above all those before it', async () => {
@@ -229,7 +233,7 @@ export function describePetRepository(kind: StoreKind): void {
     });
 
     it('has the same number for a pet after others were added, and for the lists after a mere look, or none', async () => {
-      const { pet } = await pets.add(newPet(), once());
+      const { pet } = await pets.add(newPet(), sent());
       const numbers = () => [pets.listRevision(), pets.petRevision()];
       const [ofLists, ofPets] = numbers();
       await pets.find(pet.id);
@@ -242,27 +246,27 @@ export function describePetRepository(kind: StoreKind): void {
       expect(await pets.find(pet.id)).toEqual(pet);
     });
 
-    it('adds one animal for a mark, however often it comes', async () => {
-      const first = await pets.add(newPet(), once());
+    it('adds one pet for an idempotency key, however often it comes', async () => {
+      const first = await pets.add(newPet(), sent());
       expect(first.replayed).toBe(false);
-      for (const at of [NOW, new Date(NOW.getTime() + 1), new Date(NOW.getTime() + MARK_LIFETIME - 1)]) {
-        expect(await pets.add(newPet(), once({ at }))).toEqual({ pet: first.pet, replayed: true });
+      for (const at of [NOW, new Date(NOW.getTime() + 1), new Date(NOW.getTime() + IDEMPOTENCY_KEY_LIFETIME - 1)]) {
+        expect(await pets.add(newPet(), sent({ at }))).toEqual({ pet: first.pet, replayed: true });
       }
       expect(await pets.list({ limit: 10 })).toEqual([first.pet]);
     });
 
-    it('adds one animal for a mark that comes many times at once', async () => {
-      const outcomes = await Promise.all(Array.from({ length: 20 }, () => pets.add(newPet(), once())));
+    it('adds one pet for an idempotency key that comes many times at once', async () => {
+      const outcomes = await Promise.all(Array.from({ length: 20 }, () => pets.add(newPet(), sent())));
       expect(outcomes.filter(({ replayed }) => !replayed)).toHaveLength(1);
       expect(await pets.list({ limit: 10 })).toHaveLength(1);
       for (const { pet } of outcomes) expect(pet).toEqual(outcomes[0]?.pet);
     });
 
-    it('refuses a mark that comes with another fingerprint, and stores the others that come with it', async () => {
+    it('refuses an idempotency key that comes with another fingerprint, and stores the others that come with it', async () => {
       const [other, ...twins] = await Promise.allSettled([
-        pets.add(newPet({ name: 'Third' }), once({ key: 'third' })),
-        pets.add(newPet(), once()),
-        pets.add(newPet({ name: 'Other' }), once({ fingerprint: 'e'.repeat(64) })),
+        pets.add(newPet({ name: 'Third' }), sent({ key: 'third' })),
+        pets.add(newPet(), sent()),
+        pets.add(newPet({ name: 'Other' }), sent({ fingerprint: 'e'.repeat(64) })),
       ]);
       expect(other.status).toBe('fulfilled');
       // Which of the two was first is for the store to say.
@@ -271,40 +275,50 @@ export function describePetRepository(kind: StoreKind): void {
       expect(await pets.list({ limit: 10 })).toHaveLength(2);
     });
 
-    it('tells marks apart by their scope and by every character of their key', async () => {
-      const marks = [
-        once({ key: 'key' }),
-        once({ key: 'KEY' }),
-        once({ key: 'kEy' }),
-        once({ key: `'"\\%_?~` }),
-        once({ key: '!'.repeat(254) }),
-        once({ key: '!'.repeat(255) }),
-        once({ key: 'key', scope: 'b'.repeat(64) }),
-      ];
-      for (const mark of marks) expect((await pets.add(newPet(), mark)).replayed).toBe(false);
-      for (const mark of marks) expect((await pets.add(newPet(), mark)).replayed).toBe(true);
+    it('compares each of two that come at once with what is stored', async () => {
+      const first = await pets.add(newPet(), sent());
+      const [other, same] = await Promise.allSettled([
+        pets.add(newPet({ name: 'Other' }), sent({ fingerprint: 'e'.repeat(64) })),
+        pets.add(newPet(), sent()),
+      ]);
+      expect(other).toEqual({ status: 'rejected', reason: expect.any(IdempotencyKeyReused) });
+      expect(same).toEqual({ status: 'fulfilled', value: { ...first, replayed: true } });
     });
 
-    it('takes a mark for a new one once its lifetime is over', async () => {
-      const first = await pets.add(newPet(), once());
-      const at = new Date(NOW.getTime() + MARK_LIFETIME);
-      const second = await pets.add(newPet({ name: 'Second' }), once({ at, fingerprint: 'e'.repeat(64) }));
+    it('tells idempotency keys apart by their scope and by every character of their key', async () => {
+      const keys = [
+        sent({ key: 'key' }),
+        sent({ key: 'KEY' }),
+        sent({ key: 'kEy' }),
+        sent({ key: `'"\\%_?~` }),
+        sent({ key: '!'.repeat(254) }),
+        sent({ key: '!'.repeat(255) }),
+        sent({ key: 'key', scope: 'b'.repeat(64) }),
+      ];
+      for (const key of keys) expect((await pets.add(newPet(), key)).replayed).toBe(false);
+      for (const key of keys) expect((await pets.add(newPet(), key)).replayed).toBe(true);
+    });
+
+    it('takes an idempotency key for a new one once its lifetime is over', async () => {
+      const first = await pets.add(newPet(), sent());
+      const at = new Date(NOW.getTime() + IDEMPOTENCY_KEY_LIFETIME);
+      const second = await pets.add(newPet({ name: 'Second' }), sent({ at, fingerprint: 'e'.repeat(64) }));
       expect(second.replayed).toBe(false);
       expect(second.pet.id).toBeGreaterThan(first.pet.id);
-      expect(await pets.add(newPet(), once({ at, fingerprint: 'e'.repeat(64) }))).toEqual({
+      expect(await pets.add(newPet(), sent({ at, fingerprint: 'e'.repeat(64) }))).toEqual({
         ...second,
         replayed: true,
       });
     });
 
-    it('forgets the marks from before a moment, until none is left, and no other', async () => {
+    it('forgets the idempotency keys from before a moment, until none is left, and no other', async () => {
       const cut = new Date(NOW.getTime() + 10);
-      for (let i = 0; i < 20; i++) await pets.add(newPet(), once({ key: `key-${i}`, at: new Date(NOW.getTime() + i) }));
+      for (let i = 0; i < 20; i++) await pets.add(newPet(), sent({ key: `key-${i}`, at: new Date(NOW.getTime() + i) }));
       let forgotten = 0;
-      for (let some; (some = await pets.forgetMarks(cut)) > 0;) forgotten += some;
+      for (let some; (some = await pets.forgetIdempotencyKeys(cut)) > 0;) forgotten += some;
       expect(forgotten).toBe(10);
-      expect((await pets.add(newPet(), once({ key: 'key-9' }))).replayed).toBe(false);
-      expect((await pets.add(newPet(), once({ key: 'key-10' }))).replayed).toBe(true);
+      expect((await pets.add(newPet(), sent({ key: 'key-9' }))).replayed).toBe(false);
+      expect((await pets.add(newPet(), sent({ key: 'key-10' }))).replayed).toBe(true);
     });
   });
 }
@@ -357,10 +371,10 @@ export function describeLastingPetRepository(kind: StoreKind): void {
       }
     });
 
-    it('adds one animal for a mark that comes at once over several connections', async () => {
+    it('adds one pet for an idempotency key that comes at once over several connections', async () => {
       const stores = [await store.open(), await store.open(), await store.open()];
       const outcomes = await Promise.all(
-        stores.flatMap(({ pets }) => Array.from({ length: 5 }, () => pets.add(newPet(), once()))),
+        stores.flatMap(({ pets }) => Array.from({ length: 5 }, () => pets.add(newPet(), sent()))),
       );
       expect(outcomes.filter(({ replayed }) => !replayed)).toHaveLength(1);
       expect(await stores[0]!.pets.list({ limit: 10 })).toHaveLength(1);
@@ -371,10 +385,10 @@ export function describeLastingPetRepository(kind: StoreKind): void {
       await closed.close();
       const { pets } = closed;
       await expect(pets.add(newPet())).rejects.toThrow(StoreUnavailable);
-      await expect(pets.add(newPet(), once())).rejects.toThrow(StoreUnavailable);
+      await expect(pets.add(newPet(), sent())).rejects.toThrow(StoreUnavailable);
       await expect(pets.find(1n)).rejects.toThrow(StoreUnavailable);
       await expect(pets.list({ limit: 1 })).rejects.toThrow(StoreUnavailable);
-      await expect(pets.forgetMarks(NOW)).rejects.toThrow(StoreUnavailable);
+      await expect(pets.forgetIdempotencyKeys(NOW)).rejects.toThrow(StoreUnavailable);
     });
   });
 }

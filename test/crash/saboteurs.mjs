@@ -1,7 +1,7 @@
 // Loaded before the service, it breaks a promise of the store, so that the crash test can show that it would notice.
 // SABOTEUR says which promise; MODULES is the folder of the modules that it is built from.
 const { TypeOrmPetRepository } = await import(
-  new URL('src/adapters/persistence/typeorm/typeorm-pet.repository.js', process.env.MODULES).href
+  new URL('src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js', process.env.MODULES).href
 );
 const add = TypeOrmPetRepository.prototype.add;
 let calls = 0;
@@ -9,28 +9,28 @@ let lastId;
 
 const saboteurs = {
   /** Acknowledges at once, and stores a moment later. */
-  async early(pet, once) {
+  async early(pet, key) {
     if (lastId === undefined) {
-      const added = await add.call(this, pet, once);
+      const added = await add.call(this, pet, key);
       lastId = added.pet.id;
       return added;
     }
-    setTimeout(() => void add.call(this, pet, once), 40);
+    setTimeout(() => void add.call(this, pet, key), 40);
     return { pet: { id: ++lastId, ...pet }, replayed: false };
   },
 
   /** Acknowledges one in 20 without storing it. */
-  async drops(pet, once) {
+  async drops(pet, key) {
     if (++calls % 20 === 0 && lastId !== undefined) return { pet: { id: lastId + 1n, ...pet }, replayed: false };
-    const added = await add.call(this, pet, once);
+    const added = await add.call(this, pet, key);
     lastId = added.pet.id;
     return added;
   },
 
   /** Stores one in 20 twice. */
-  async doubles(pet, once) {
+  async doubles(pet, key) {
     if (++calls % 20 === 0) await add.call(this, pet);
-    return add.call(this, pet, once);
+    return add.call(this, pet, key);
   },
 };
 

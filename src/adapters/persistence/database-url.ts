@@ -6,7 +6,7 @@ import { UsageError } from '../../application/errors.js';
 export interface Tls {
   /** Whether the server's certificate is checked, and whether its name is too. */
   readonly mode: 'require' | 'verify-ca' | 'verify-full';
-  /** The certificates, in PEM, of the authorities to trust; the system's where absent. */
+  /** The certificates, in PEM, of the authorities to trust; the system's if absent. */
   readonly ca?: string;
 }
 
@@ -23,7 +23,7 @@ export interface ServerUrl {
   readonly tls?: Tls;
 }
 
-/** Where the animals are kept, as `DATABASE_URL` says it. */
+/** Where the pets are kept, as `DATABASE_URL` says it. */
 export type DatabaseUrl =
   { readonly engine: 'memory' } | { readonly engine: 'sqlite'; readonly file: string } | ServerUrl;
 
@@ -50,7 +50,7 @@ const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 
 const DEFAULT_POOL = 10;
 
-/** Reads a `DATABASE_URL`; throws `UsageError` where it is none. The message never repeats the URL, which may have a password in it. */
+/** Reads a `DATABASE_URL`; throws `UsageError` if it is none. The message never repeats the URL, which may have a password in it. */
 export function databaseUrl(text: string): DatabaseUrl {
   if (text === 'memory:') return { engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];

@@ -21,7 +21,7 @@ export class Chores implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   onModuleInit(): void {
-    const forget = () => attempt('Forgetting old idempotency keys', () => this.pets.forgetKeys());
+    const forget = () => attempt('Forgetting old idempotency keys', () => this.pets.forgetIdempotencyKeys());
     this.timers.push(setInterval(() => void this.recordUses(), RECORD_INTERVAL).unref());
     this.timers.push(setInterval(() => void forget(), FORGET_INTERVAL).unref());
   }

@@ -16,10 +16,10 @@ export interface KeyUse {
  * answer. `test/contracts/api-key-repository.contract.ts` has a case for each sentence, run on every adapter.
  */
 export abstract class ApiKeyRepository {
-  /** Stores a key; rejects where its digest is stored already, and leaves that key as it is. */
+  /** Stores a key; rejects if its digest is stored already, and leaves that key as it is. */
   abstract add(key: ApiKey): Promise<void>;
 
-  /** The key with this digest, revoked and expired ones included, or undefined where there is none. */
+  /** The key with this digest, revoked and expired ones included, or undefined if there is none. */
   abstract find(digest: string): Promise<ApiKey | undefined>;
 
   /** All keys, revoked and expired ones included, oldest first. */
@@ -36,7 +36,7 @@ export abstract class ApiKeyRepository {
 
   /**
    * A number that is another one after any change of the stored keys, whoever made it, so that what was read at the same number
-   * still holds; undefined where only asking tells. It costs a microsecond or two.
+   * still holds; undefined if only asking tells. It costs a microsecond or two.
    */
   abstract revision(): number | undefined;
 }

@@ -3,7 +3,7 @@ import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRefusal, KeyRefused, UsageError } from '../errors.js';
 import { Secrets } from '../secrets.port.js';
 
-/** How long a key is taken for valid without asking again, in milliseconds, where the store cannot tell that it changed. */
+/** How long a key is taken for valid without asking again, in milliseconds, if the store cannot tell that it changed. */
 const TRUSTED_FOR = 4_000;
 
 /** The most keys remembered as valid. */
@@ -61,7 +61,7 @@ export class ApiKeyService {
     return { text, key };
   }
 
-  /** Issues a first key where there is none, configured ones included; undefined where there is. */
+  /** Issues a first key if there is none, configured ones included; undefined if there is. */
   async createFirst(): Promise<string | undefined> {
     if (this.configured.size > 0 || (await this.keys.list()).length > 0) return undefined;
     return (await this.create('first')).text;
@@ -93,8 +93,8 @@ export class ApiKeyService {
   }
 
   /**
-   * The key whose text this is; throws or rejects with `KeyRefused` where it is none, revoked or expired. A key that was found
-   * valid is answered at once for as long as the store says that nothing changed, or for a few seconds where it cannot say.
+   * The key whose text this is; throws or rejects with `KeyRefused` if it is none, revoked or expired. A key that was found
+   * valid is answered at once for as long as the store says that nothing changed, or for a few seconds if it cannot say.
    */
   authenticate(text: string): ApiKey | Promise<ApiKey> {
     const known = this.remembered.get(text);
@@ -119,7 +119,7 @@ export class ApiKeyService {
     use.lastGetPetAt = this.now();
   }
 
-  /** Stores the uses that were noted since the last call. They are kept for the next one where the store cannot answer. */
+  /** Stores the uses that were noted since the last call. They are kept for the next one if the store cannot answer. */
   async recordUses(): Promise<void> {
     if (this.unrecorded.size === 0) return;
     const uses = this.unrecorded;

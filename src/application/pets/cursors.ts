@@ -6,7 +6,7 @@ import { Secrets } from '../secrets.port.js';
 const MAC_LENGTH = 22;
 
 /**
- * Makes and reads cursors: places in the list, behind an animal. A cursor is an id and its MAC, which covers the filter too, so
+ * Makes and reads cursors: places in the list, behind a pet. A cursor is an id and its MAC, which covers the filter too, so
  * that a cursor cannot be altered or carried over to another filter. It is valid for ever, on every instance.
  */
 export class Cursors {
@@ -17,12 +17,12 @@ export class Cursors {
     private readonly secrets: Secrets,
   ) {}
 
-  /** The cursor of the place behind the animal with this id, in the list filtered by this status. */
+  /** The cursor of the place behind the pet with this id, in the list filtered by this status. */
   async write(id: bigint, status: PetStatus | undefined): Promise<string> {
     return `${id}${await this.mac(String(id), status)}`;
   }
 
-  /** The id behind which the cursor points; rejects with `CursorRefused` where it was not made here for this filter. */
+  /** The id behind which the cursor points; rejects with `CursorRefused` if it was not made here for this filter. */
   async read(cursor: string, status: PetStatus | undefined): Promise<bigint> {
     const id = cursor.slice(0, -MAC_LENGTH);
     // A wrong MAC gains nothing but an answer of 400, and a right one only a place in a list: there is no secret to time.

@@ -1,20 +1,20 @@
 import { NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
 
-/** Which animals to list. */
+/** Which pets to list. */
 export interface PetQuery {
-  /** Only animals of this status; all of them where absent. */
+  /** Only pets of this status; all of them if absent. */
   readonly status?: PetStatus;
-  /** Only animals whose id is below this one; from the newest on where absent. */
+  /** Only pets whose id is below this one; from the newest on if absent. */
   readonly before?: bigint;
-  /** The most animals to return, 1 or more. */
+  /** The most pets to return, 1 or more. */
   readonly limit: number;
 }
 
-/** A mark by which a request that is sent again is known, so that it adds one animal however often it comes. */
-export interface Once {
-  /** Whose mark it is: the same key in another scope is another mark. At most 64 ASCII characters. */
+/** What tells that a request was sent before, so that it adds one pet however often it comes. */
+export interface IdempotencyKey {
+  /** Whose key it is: the same key in another scope is another one. At most 64 ASCII characters. */
   readonly scope: string;
-  /** 1 to 255 visible ASCII characters, in whose case there is a difference. */
+  /** The client's name for the request: 1 to 255 visible ASCII characters, upper and lower case being different. */
   readonly key: string;
   /** What tells one payload from another: at most 64 ASCII characters. */
   readonly fingerprint: string;
@@ -22,37 +22,39 @@ export interface Once {
   readonly at: Date;
 }
 
-/** How long a mark is kept, in milliseconds: 24 hours. */
-export const MARK_LIFETIME = 86_400_000;
+/** How long an idempotency key is kept, in milliseconds: 24 hours. */
+export const IDEMPOTENCY_KEY_LIFETIME = 86_400_000;
 
 /** What became of an `add`. */
 export interface Added {
   readonly pet: Pet;
-  /** Whether the animal was there already, added by an earlier request with the same mark. */
+  /** Whether the pet was there already, added by an earlier request with the same idempotency key. */
   readonly replayed: boolean;
 }
 
 /**
- * Where the animals are kept. Every method rejects with `StoreUnavailable` while the store cannot answer.
+ * Where the pets are kept. Every method that returns a promise rejects with `StoreUnavailable` while the store cannot answer.
  * `test/contracts/pet-repository.contract.ts` has a case for each sentence, run on every adapter.
  */
 export abstract class PetRepository {
   /**
-   * Stores an animal and resolves to it as stored, once it would survive a crash of the process and of the machine.
-   * Its id is larger than every id that this store assigned before the call. Name and categoryId come back exactly.
+   * Stores a pet and resolves to it as stored, once it would survive a crash of the process and of the machine.
+   * Its id is larger than every id that this store assigned before the call. All fields come back exactly; one that is absent
+   * stays absent.
    *
-   * With a mark, animal and mark are stored both or neither. Where the mark was stored within its lifetime, no animal is added:
-   * the one added with it is resolved to, or, where its fingerprint was another one, the call rejects with `IdempotencyKeyReused`.
-   * This holds for calls at the same time too, from any instance.
+   * With an idempotency key, pet and key are stored both or neither. If the key was stored within its lifetime, no pet is added:
+   * the one added with it is resolved to, or, if its fingerprint was another one, the call rejects with `IdempotencyKeyReused`.
+   * This holds for calls at the same time too, from any instance; a call that would have to wait for another one for too long
+   * rejects with `IdempotencyInProgress`. A key whose pet is no longer there counts as never stored.
    */
-  abstract add(pet: NewPet, once?: Once): Promise<Added>;
+  abstract add(pet: NewPet, key?: IdempotencyKey): Promise<Added>;
 
-  /** The animal with this id, or undefined where there is none. Any int64 may be asked for. */
+  /** The pet with this id, or undefined if there is none. Any int64 may be asked for. */
   abstract find(id: bigint): Promise<Pet | undefined>;
 
   /**
-   * The animals that match, by descending id, at most `limit` of them; an empty array where there are none.
-   * Every animal whose `add` had resolved before the call is seen.
+   * The pets that match, by descending id, at most `limit` of them; an empty array if there are none.
+   * Every pet whose `add` had resolved before the call is seen.
    */
   abstract list(query: PetQuery): Promise<readonly Pet[]>;
 
@@ -65,6 +67,6 @@ export abstract class PetRepository {
   /** The same for a pet that was found: what this process adds leaves the number as it is, what another one commits may not. */
   abstract petRevision(): number | undefined;
 
-  /** Forgets some of the marks from before this moment, few enough to be quick; resolves to how many, 0 where none is left. */
-  abstract forgetMarks(before: Date): Promise<number>;
+  /** Forgets some of the idempotency keys from before this moment, few enough to be quick; resolves to how many, 0 if none is left. */
+  abstract forgetIdempotencyKeys(before: Date): Promise<number>;
 }

@@ -1,17 +1,18 @@
 import { isInt64 } from '../../domain/int64.js';
 import { DEFAULT_STATUS, NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
 import { Cursors } from './cursors.js';
-import { IdempotencyInProgress, IdempotencyKeyReused, PetNotFound } from '../errors.js';
-import { Added, MARK_LIFETIME, PetRepository } from './pet-repository.port.js';
+import { PetNotFound } from '../errors.js';
+import { fingerprint } from './fingerprint.js';
+import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
 import { Secrets } from '../secrets.port.js';
 
 /** Which page of the list to show. */
 export interface PageQuery {
-  /** Only animals of this status; all of them where absent. */
+  /** Only pets of this status; all of them if absent. */
   readonly status?: PetStatus;
-  /** The `next` of the page before; the first page where absent. */
+  /** The `next` of the page before; the first page if absent. */
   readonly cursor?: string;
-  /** The most animals on the page, 1 to 100. */
+  /** The most pets on the page, 1 to 100. */
   readonly limit: number;
 }
 
@@ -22,29 +23,21 @@ export interface PetPage {
   readonly next?: string;
 }
 
-/** A client's own name for a request, by which it is known when it is sent again. */
-export interface IdempotencyKey {
-  /** Whose name for it: the digest of the API key. */
-  readonly scope: string;
-  /** 1 to 255 visible ASCII characters. */
-  readonly key: string;
-}
+/** The part of an idempotency key that comes with a request: whose it is, which is the digest of the API key, and its text. */
+export type SentIdempotencyKey = Pick<IdempotencyKey, 'scope' | 'key'>;
 
-/** How long a request waits for an earlier one with the same idempotency key, in milliseconds. */
-const TWIN_PATIENCE = 2_000;
+/** A pet as it is sent: `available` unless it says otherwise. */
+export type SentPet = Omit<NewPet, 'status'> & Partial<Pick<NewPet, 'status'>>;
 
-/** The three operations on the catalogue. All of them reject with `StoreUnavailable` while the store cannot answer. */
+/** The three operations on pets. All of them reject with `StoreUnavailable` while the store cannot answer. */
 export class PetService {
-  /** The requests with an idempotency key that this process is working on, by scope and key. */
-  private readonly underWay = new Map<string, { fingerprint: string; outcome: Promise<Added> }>();
-
   constructor(
     private readonly pets: PetRepository,
     private readonly cursors: Cursors,
     private readonly secrets: Secrets,
   ) {}
 
-  /** One page of the animals that match; rejects with `CursorRefused` where the cursor is none of this list's. */
+  /** One page of the pets that match; rejects with `CursorRefused` if the cursor is none of this list's. */
   async list({ status, cursor, limit }: PageQuery): Promise<PetPage> {
     const before = cursor === undefined ? undefined : await this.cursors.read(cursor, status);
     // One more than is shown tells whether a page follows.
@@ -54,16 +47,17 @@ export class PetService {
   }
 
   /**
-   * Adds an animal, `available` unless it says otherwise, and resolves once it is durable. With an idempotency key, in the scope of the
-   * caller, it is added once however often it is sent within 24 hours; rejects with `IdempotencyKeyReused` where the key came with
-   * another payload, and with `IdempotencyInProgress` where the first request with it takes too long to be waited for.
+   * Adds a pet and resolves once it is durable. With an idempotency key it is added once however often it is sent within 24 hours; rejects
+   * with `IdempotencyKeyReused` if the key came with another payload, and with `IdempotencyInProgress` if the first request with it takes
+   * too long to be waited for.
    */
-  create(pet: Omit<NewPet, 'status'> & { readonly status?: PetStatus }, idempotency?: IdempotencyKey): Promise<Added> {
-    const newPet = { name: pet.name, categoryId: pet.categoryId, status: pet.status ?? DEFAULT_STATUS };
-    return idempotency ? this.createOnce(newPet, idempotency) : this.pets.add(newPet);
+  create(sent: SentPet, key?: SentIdempotencyKey): Promise<Added> {
+    const pet = { status: DEFAULT_STATUS, ...given(sent) };
+    if (!key) return this.pets.add(pet);
+    return this.pets.add(pet, { ...key, fingerprint: this.secrets.digest(fingerprint(pet)), at: new Date() });
   }
 
-  /** The animal with this id; rejects with `PetNotFound` where there is none. Any integer may be asked for. */
+  /** The pet with this id; rejects with `PetNotFound` if there is none. Any integer may be asked for. */
   async get(id: bigint): Promise<Pet> {
     const pet = isInt64(id) ? await this.pets.find(id) : undefined;
     if (!pet) throw new PetNotFound();
@@ -81,37 +75,13 @@ export class PetService {
   }
 
   /** Forgets the idempotency keys that have had their time, in small steps. */
-  async forgetKeys(): Promise<void> {
-    const before = new Date(Date.now() - MARK_LIFETIME);
-    while ((await this.pets.forgetMarks(before)) > 0);
-  }
-
-  private async createOnce(pet: NewPet, { scope, key }: IdempotencyKey): Promise<Added> {
-    const fingerprint = this.secrets.digest(JSON.stringify([pet.name, String(pet.categoryId), pet.status]));
-    const mark = `${scope} ${key}`;
-    const first = this.underWay.get(mark);
-    if (first) {
-      if (first.fingerprint !== fingerprint) throw new IdempotencyKeyReused();
-      return { ...(await within(TWIN_PATIENCE, first.outcome)), replayed: true };
-    }
-    const outcome = this.pets.add(pet, { scope, key, fingerprint, at: new Date() });
-    this.underWay.set(mark, { fingerprint, outcome });
-    try {
-      return await outcome;
-    } finally {
-      this.underWay.delete(mark);
-    }
+  async forgetIdempotencyKeys(): Promise<void> {
+    const before = new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME);
+    while ((await this.pets.forgetIdempotencyKeys(before)) > 0);
   }
 }
 
-async function within(milliseconds: number, outcome: Promise<Added>): Promise<Added> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new IdempotencyInProgress()), milliseconds);
-  });
-  try {
-    return await Promise.race([outcome, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** The fields that are given, in an object of their own: what is undefined is absent. */
+function given<Fields extends object>(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
 }

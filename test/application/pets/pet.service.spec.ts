@@ -166,6 +166,26 @@ describe('PetService', () => {
     expect(await cursors.read(await cursors.write(1n, undefined), undefined)).toBe(1n);
   });
 
+  it('stores every field that is sent, and none that is undefined', async () => {
+    const sent = { name: 'Bella', categoryId: 1n, breed: 'Boxer', owner: undefined };
+    const { pet } = await service.create(sent);
+    const stored = { id: 1n, name: 'Bella', categoryId: 1n, breed: 'Boxer', status: 'available' };
+    expect(pet).toStrictEqual(stored);
+    expect(await service.get(1n)).toStrictEqual(stored);
+    expect((await service.list({ limit: 1 })).pets).toStrictEqual([stored]);
+  });
+
+  it('knows the keys that the first release has stored', async () => {
+    const repository = new MemoryPetRepository();
+    const key = { scope: 'a'.repeat(64), key: 'one' };
+    const bella = { name: 'Bella', categoryId: 1n, status: 'available' } as const;
+    // SHA-256 of ["Bella","1","available"].
+    const digest = 'e4e5ea37b39141149a332da82fb5e0c363cd220f99ae865f17202bda82830138';
+    await repository.add(bella, { ...key, fingerprint: digest, at: new Date() });
+    const later = new PetService(repository, new Cursors(installation, secrets), secrets);
+    expect((await later.create(bella, key)).replayed).toBe(true);
+  });
+
   it('adds one animal for an idempotency key, for twins in flight too, and tells the copies from the first', async () => {
     const idempotency = { scope: 'a'.repeat(64), key: 'one' };
     const create = () => service.create({ name: 'Bella', categoryId: 1n }, idempotency);

@@ -1,28 +1,33 @@
 import { IdempotencyKeyReused } from '../../../application/errors.js';
-import { Added, MARK_LIFETIME, Once, PetQuery, PetRepository } from '../../../application/pets/pet-repository.port.js';
+import {
+  Added,
+  IDEMPOTENCY_KEY_LIFETIME,
+  IdempotencyKey,
+  PetQuery,
+  PetRepository,
+} from '../../../application/pets/pet-repository.port.js';
 import { NewPet, Pet } from '../../../domain/pets/pet.js';
 
-/** Animals in this process's memory, gone with it: for tests, and for trying the service out. */
+/** Pets in this process's memory, gone with it: for tests, and for trying the service out. */
 export class MemoryPetRepository extends PetRepository {
-  /** The animal with the id n stands at n − 1. Frozen copies go in, so that the same ones can come out. */
+  /** The pet with the id n stands at n − 1. Frozen copies go in, so that the same ones can come out. */
   private readonly pets: Pet[] = [];
 
-  /** By scope and key. The oldest mark comes first. */
-  private readonly marks = new Map<string, { fingerprint: string; at: Date; pet: Pet }>();
+  /** By scope and key, the oldest first, with the pet that was added. */
+  private readonly keys = new Map<string, IdempotencyKey & { readonly pet: Pet }>();
 
-  // Not declared async where nothing is awaited: the answer is there, and one promise carries it.
-  add(pet: NewPet, once?: Once): Promise<Added> {
-    const name = once && `${once.scope} ${once.key}`;
-    const mark = name === undefined ? undefined : this.marks.get(name);
-    if (once && mark && once.at.getTime() - mark.at.getTime() < MARK_LIFETIME) {
-      if (mark.fingerprint !== once.fingerprint) return Promise.reject(new IdempotencyKeyReused());
-      return Promise.resolve({ pet: mark.pet, replayed: true });
+  // Not declared async if nothing is awaited: the answer is there, and one promise carries it.
+  add(pet: NewPet, key?: IdempotencyKey): Promise<Added> {
+    if (!key) return Promise.resolve({ pet: this.store(pet), replayed: false });
+    const name = `${key.scope} ${key.key}`;
+    const earlier = this.keys.get(name);
+    if (earlier && key.at.getTime() - earlier.at.getTime() < IDEMPOTENCY_KEY_LIFETIME) {
+      if (earlier.fingerprint !== key.fingerprint) return Promise.reject(new IdempotencyKeyReused());
+      return Promise.resolve({ pet: earlier.pet, replayed: true });
     }
     const added = this.store(pet);
-    if (once && name !== undefined) {
-      this.marks.delete(name);
-      this.marks.set(name, { fingerprint: once.fingerprint, at: once.at, pet: added });
-    }
+    this.keys.delete(name);
+    this.keys.set(name, { ...key, pet: added });
     return Promise.resolve({ pet: added, replayed: false });
   }
 
@@ -48,18 +53,18 @@ export class MemoryPetRepository extends PetRepository {
     return 0;
   }
 
-  forgetMarks(before: Date): Promise<number> {
+  forgetIdempotencyKeys(before: Date): Promise<number> {
     let forgotten = 0;
-    for (const [name, { at }] of this.marks) {
+    for (const [name, { at }] of this.keys) {
       if (at >= before || forgotten === 1_000) break;
-      this.marks.delete(name);
+      this.keys.delete(name);
       forgotten++;
     }
     return Promise.resolve(forgotten);
   }
 
-  private store({ name, categoryId, status }: NewPet): Pet {
-    const pet = Object.freeze({ id: BigInt(this.pets.length + 1), name, categoryId, status });
+  private store(newPet: NewPet): Pet {
+    const pet = Object.freeze({ id: BigInt(this.pets.length + 1), ...newPet });
     this.pets.push(pet);
     return pet;
   }

@@ -1,35 +1,20 @@
 import { createHash } from 'node:crypto';
 import { StoreUnavailable, UsageError } from '../../../application/errors.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
+import { tables } from './data-source-options.js';
 import { Engine } from './engines/engine.js';
+import { InstallationSchema } from './installation/installation.schema.js';
+import { ApiKeySchema } from './keys/api-key.schema.js';
 import { withEngine } from './open-database.js';
-import { Row } from './rows.js';
+import { petTable } from './pets/pet.schema.js';
 import { applySteps, schemaSteps } from './schema-steps.js';
+import { names, Row, Table } from './table.js';
 
 /** How many rows are read and written at a time. */
 const BATCH = 500;
 
-interface Table {
-  readonly name: string;
-  /** The columns, those of the primary key first. */
-  readonly columns: readonly string[];
-  readonly keyLength: number;
-  /** Whether the migrations put rows there, which those of the source replace. */
-  readonly filledByMigrations?: true;
-}
-
-/** What a store consists of. */
-const TABLES: readonly Table[] = [
-  { name: 'installation', columns: ['name', 'value'], keyLength: 1, filledByMigrations: true },
-  { name: 'pet', columns: ['id', 'name', 'category_id', 'status'], keyLength: 1 },
-  { name: 'api_key', columns: ['digest', 'name', 'prefix', 'created_at', 'expires_at', 'revoked_at'], keyLength: 1 },
-  {
-    name: 'key_use',
-    columns: ['digest', 'name', 'last_used_at', 'get_pet_calls', 'last_get_pet_at'],
-    keyLength: 1,
-  },
-  { name: 'idempotency_key', columns: ['scope', 'token', 'fingerprint', 'pet_id', 'created_at'], keyLength: 2 },
-];
+/** The table whose rows the migrations make, which those of the source replace. */
+const FILLED_BY_MIGRATIONS = InstallationSchema.options.name;
 
 /** How far a copy has come. */
 export interface CopyProgress {
@@ -49,7 +34,7 @@ export interface CopyReport {
 
 /**
  * Copies a whole store into an empty one, which is migrated first, with every id; then reads both sides and compares them. Rejects with
- * `UsageError` where the target is not empty, the source is not of this build's schema, or the two are not the same in the end.
+ * `UsageError` if the target is not empty, the source is not of this build's schema, or the two are not the same in the end.
  */
 export function copyStore(
   from: LastingUrl,
@@ -67,8 +52,7 @@ export function copyStore(
       await applySteps(target);
       await refuseRows(target);
       try {
-        for (const table of TABLES) await copyTable(table, source, target, report);
-        await target.continueIds();
+        for (const table of tables) await copyTable(table, source, target, report);
         return await compare(source, target, report);
       } catch (error) {
         if (error instanceof UsageError) throw error;
@@ -83,9 +67,9 @@ export function copyStore(
 }
 
 async function refuseRows(target: Engine): Promise<void> {
-  for (const { name, filledByMigrations } of TABLES) {
-    if (filledByMigrations) continue;
-    if (await target.row(`SELECT 1 FROM ${name} LIMIT 1`, [])) {
+  for (const { name } of tables) {
+    if (name === FILLED_BY_MIGRATIONS) continue;
+    if (await target.row({ sql: `SELECT 1 FROM ${name} LIMIT 1`, values: [] })) {
       throw new UsageError(`The target is not empty: its table ${name} has rows. Nothing was copied.`);
     }
   }
@@ -97,22 +81,21 @@ async function copyTable(
   target: Engine,
   report: (progress: CopyProgress) => void,
 ): Promise<void> {
-  const { name, columns, filledByMigrations } = table;
-  if (filledByMigrations) await target.rows(`DELETE FROM ${name}`, []);
+  const { name, columns } = table;
+  if (name === FILLED_BY_MIGRATIONS) await target.rows({ sql: `DELETE FROM ${name}`, values: [] });
   const total = await count(source, name);
   let done = 0;
   for await (const rows of batches(source, table)) {
-    const places = `(${columns.map(() => '?').join(', ')})`;
-    const sql = `INSERT INTO ${name} (${columns.join(', ')}) VALUES ${rows.map(() => places).join(', ')}`;
-    await target.rows(sql, rows.flat());
+    await target.rows(table.insert(columns, rows));
     report({ step: name, done: (done += rows.length), total: Math.max(total, done) });
   }
+  if (columns.some(({ generated }) => generated)) await target.continueIds?.(table);
 }
 
 /** Reads both sides once more. What the source has taken in meanwhile makes a difference too. */
 async function compare(source: Engine, target: Engine, report: (progress: CopyProgress) => void): Promise<CopyReport> {
   const [before, after] = [await sum(source, 'source', report), await sum(target, 'target', report)];
-  for (const { name } of TABLES) {
+  for (const { name } of tables) {
     if (before.counts[name] !== after.counts[name] || before.sums[name] !== after.sums[name]) {
       throw new UsageError(
         `The two are not the same: ${name} has ${before.counts[name]} rows there and ${after.counts[name]} here. ` +
@@ -122,8 +105,8 @@ async function compare(source: Engine, target: Engine, report: (progress: CopyPr
   }
   const all = Object.values(before.sums).reduce(add, 0n);
   return {
-    animals: before.counts.pet ?? 0,
-    keys: before.counts.api_key ?? 0,
+    animals: before.counts[petTable.name] ?? 0,
+    keys: before.counts[ApiKeySchema.options.name] ?? 0,
     checksum: all.toString(16).padStart(64, '0'),
   };
 }
@@ -131,7 +114,7 @@ async function compare(source: Engine, target: Engine, report: (progress: CopyPr
 async function sum(engine: Engine, side: string, report: (progress: CopyProgress) => void) {
   const counts: Record<string, number> = {};
   const sums: Record<string, bigint> = {};
-  for (const table of TABLES) {
+  for (const table of tables) {
     const total = await count(engine, table.name);
     let [rowCount, rowSum] = [0, 0n];
     for await (const rows of batches(engine, table)) {
@@ -144,7 +127,8 @@ async function sum(engine: Engine, side: string, report: (progress: CopyProgress
         rowSum = add(rowSum, BigInt(`0x${createHash('sha256').update(text).digest('hex')}`));
       }
       rowCount += rows.length;
-      if (table.name === 'pet') report({ step: `comparing ${side}`, done: rowCount, total: Math.max(total, rowCount) });
+      if (table.name === petTable.name)
+        report({ step: `comparing ${side}`, done: rowCount, total: Math.max(total, rowCount) });
     }
     counts[table.name] = rowCount;
     sums[table.name] = rowSum;
@@ -157,24 +141,29 @@ function add(a: bigint, b: bigint): bigint {
 }
 
 /** The rows of a table by its primary key, in batches, each found from where the one before has ended. */
-async function* batches(engine: Engine, { name, columns, keyLength }: Table): AsyncGenerator<Row[]> {
-  const key = columns.slice(0, keyLength);
-  const select = `SELECT ${columns.join(', ')} FROM ${name}`;
-  const order = `ORDER BY ${key.join(', ')} LIMIT ${BATCH}`;
+async function* batches(engine: Engine, { name, columns, key, select }: Table): AsyncGenerator<Row[]> {
+  const all = `SELECT ${select} FROM ${name}`;
+  const order = `ORDER BY ${names(key)} LIMIT ${BATCH}`;
   // (a, b) > (x, y), said so that every engine finds the place in its index.
-  const [a, b] = key;
-  const beyond = b === undefined ? `${a} > ?` : `${a} >= ? AND (${a} > ? OR ${b} > ?)`;
-  let rows = await engine.rows(`${select} ${order}`, []);
+  const beyond = key.reduceRight(
+    (rest, { name }) => (rest === '' ? `${name} > ?` : `${name} >= ? AND (${name} > ? OR ${rest})`),
+    '',
+  );
+  let rows = await engine.rows({ sql: `${all} ${order}`, values: [] });
   while (rows.length > 0) {
     yield rows;
     if (rows.length < BATCH) return;
-    const [last, y] = rows.at(-1) as Row;
-    // MariaDB would compare an id that comes as text in floating point.
-    const x = name === 'pet' ? BigInt(last as string) : last;
-    rows = await engine.rows(`${select} WHERE ${beyond} ${order}`, b === undefined ? [x] : [x, x, y]);
+    const last = rows.at(-1) as Row;
+    const values = key.flatMap((column, i) => {
+      const value = last[columns.indexOf(column)];
+      // MariaDB would compare an int64 that comes as text in floating point.
+      const exact = column.type === 'bigint' ? BigInt(value as string | bigint) : value;
+      return i < key.length - 1 ? [exact, exact] : [exact];
+    });
+    rows = await engine.rows({ sql: `${all} WHERE ${beyond} ${order}`, values });
   }
 }
 
 async function count(engine: Engine, table: string): Promise<number> {
-  return Number((await engine.row(`SELECT COUNT(*) FROM ${table}`, []))?.[0]);
+  return Number((await engine.row({ sql: `SELECT COUNT(*) FROM ${table}`, values: [] }))?.[0]);
 }

@@ -4,11 +4,15 @@ import { IdempotencyKeySchema } from './pets/idempotency-key.schema.js';
 import { InstallationSchema } from './installation/installation.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { petSchema } from './pets/pet.schema.js';
+import { Table } from './table.js';
 
 /** What is kept, with the type that the engine has for an id. */
 export function entities(idType: 'bigint' | 'integer') {
   return [petSchema(idType), ApiKeySchema, KeyUseSchema, IdempotencyKeySchema, InstallationSchema];
 }
+
+/** The same as tables. */
+export const tables = entities('bigint').map((schema) => new Table<object>(schema));
 
 /** What the DataSource of every engine has in common. The migrations alone make the schema, on all of them. */
 export const dataSourceOptions = {

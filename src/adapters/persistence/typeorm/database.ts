@@ -2,11 +2,12 @@ import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { Engine } from './engines/engine.js';
 import { applySteps, schemaSteps } from './schema-steps.js';
+import { within } from './within.js';
 
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
 const RETRY_PAUSE = 1_000;
 
-/** How long to ask again where another transaction is in the way, in milliseconds. */
+/** How long to ask again if another transaction is in the way, in milliseconds. */
 const BUSY_PATIENCE = 4_000;
 
 /** How long to pause before asking again, in milliseconds. */
@@ -19,8 +20,8 @@ const READY_PATIENCE = 1_500;
 export interface DatabaseObserver {
   /** A question was answered, or failed, after so many milliseconds. */
   query(duration: number): void;
-  /** So many animals were committed together. */
-  commit(animals: number): void;
+  /** So many pets were committed together. */
+  commit(pets: number): void;
 }
 
 /** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `run`. */
@@ -40,8 +41,8 @@ export class Database implements Readiness {
   ) {}
 
   /**
-   * Connects and migrates. Where the database cannot be reached it resolves all the same, and goes on trying until it can;
-   * where it is reached and not as it should be, it rejects.
+   * Connects and migrates. If the database cannot be reached it resolves all the same, and goes on trying until it can;
+   * if it is reached and not as it should be, it rejects.
    */
   async open(): Promise<void> {
     this.attempt = this.connect();
@@ -54,7 +55,7 @@ export class Database implements Readiness {
   }
 
   /**
-   * Runs a query, again and again for a while where another transaction is in the way, and makes `StoreUnavailable` of every
+   * Runs a query, again and again for a while if another transaction is in the way, and makes `StoreUnavailable` of every
    * error that says that the database cannot answer now.
    */
   async run<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
@@ -71,15 +72,15 @@ export class Database implements Readiness {
     return (this.checking ??= this.ask().finally(() => (this.checking = undefined)));
   }
 
-  /** See `Engine.twinsWait`. */
-  get twinsWait(): boolean {
-    return this.engine.twinsWait;
+  /** See `Engine.concurrentWriters`. */
+  get concurrentWriters(): boolean {
+    return this.engine.concurrentWriters;
   }
 
-  /** See `Engine.revision`; undefined too where the database cannot say: who asks on is told why. */
+  /** See `Engine.revision`; undefined too if the database cannot say: whoever asks it anything else is told why. */
   revision(): number | undefined {
     try {
-      return this.ready ? this.engine.revision() : undefined;
+      return this.ready ? this.engine.revision?.() : undefined;
     } catch {
       return undefined;
     }
@@ -110,19 +111,13 @@ export class Database implements Readiness {
   }
 
   private async ask(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<never>((_, reject) => {
-      const late = () => reject(new StoreUnavailable('The database does not answer in time.'));
-      timer = setTimeout(late, READY_PATIENCE);
-    });
+    const answer = this.run((engine) => engine.rows({ sql: 'SELECT id FROM pet LIMIT 1', values: [] }));
     try {
-      await Promise.race([this.run((engine) => engine.rows('SELECT id FROM pet LIMIT 1', [])), tooLate]);
+      await within(READY_PATIENCE, answer, () => new StoreUnavailable('The database does not answer in time.'));
     } catch (error) {
       throw error instanceof StoreUnavailable
         ? error
         : new StoreUnavailable('The database is not as it should be.', { cause: error });
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -151,7 +146,7 @@ export class Database implements Readiness {
   }
 }
 
-/** What an error says, as a sentence; its code where it says nothing, as where several addresses were tried in vain. */
+/** What an error says, as a sentence; its code if it says nothing, as it does when several addresses were tried in vain. */
 export function said(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string };
   const text = message || code || 'It gave no reason.';

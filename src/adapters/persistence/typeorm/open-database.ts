@@ -33,7 +33,7 @@ export async function openDatabase(
   }
 }
 
-/** Lends the database that the URL names, its schema as it is found; rejects with `StoreUnavailable` where it cannot answer. */
+/** Lends the database that the URL names, its schema as it is found; rejects with `StoreUnavailable` if it cannot answer. */
 export async function withEngine<T>(
   url: LastingUrl,
   limits: DatabaseLimits,

@@ -8,11 +8,11 @@ export interface SchemaStep {
   readonly applied: boolean;
 }
 
-/** How long to try again where another process is at work on a SQLite file, in milliseconds, and how long to pause in between. */
+/** How long to try again if another process is at work on a SQLite file, in milliseconds, and how long to pause in between. */
 const BUSY_PATIENCE = 10_000;
 const BUSY_PAUSE = 20;
 
-/** The migrations, oldest first; rejects with `UsageError` where a newer build than this one has changed the schema. */
+/** The migrations, oldest first; rejects with `UsageError` if a newer build than this one has changed the schema. */
 export async function schemaSteps(dataSource: DataSource): Promise<SchemaStep[]> {
   const runner = dataSource.createQueryRunner();
   try {
@@ -31,7 +31,7 @@ export async function applySteps(engine: Engine): Promise<string[]> {
   });
 }
 
-/** Takes the newest applied migration back, and resolves to its name; undefined where none is applied. */
+/** Takes the newest applied migration back, and resolves to its name; undefined if none is applied. */
 export async function revertStep(engine: Engine): Promise<string | undefined> {
   return alone(engine, async (runner) => {
     const newest = (await stepsSeenBy(runner)).findLast(({ applied }) => applied);
@@ -59,7 +59,7 @@ async function stepsSeenBy(runner: QueryRunner): Promise<SchemaStep[]> {
   return steps;
 }
 
-/** Works on the schema in one transaction, where the engine can, while nobody else does. */
+/** Works on the schema in one transaction, if the engine can, while nobody else does. */
 async function alone<T>(engine: Engine, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
   const dataSource = await engine.schemaSource().initialize();
   const runner = dataSource.createQueryRunner();

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
 import { copyStore, CopyProgress } from '../../../../src/adapters/persistence/typeorm/copy-store.js';
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
+import { petTable } from '../../../../src/adapters/persistence/typeorm/pets/pet.schema.js';
 import { Store } from '../../../../src/open-store.js';
 import { readConfig } from '../../../../src/config.js';
 import { ApiKey } from '../../../../src/domain/keys/api-key.js';
@@ -76,14 +77,12 @@ describe.each(directions)('a copy from $from.name to $to.name', ({ from, to }) =
     await store.close();
     await withEngine(lasting(source.url).url, lasting(source.url).limits, async (engine) => {
       for (const id of [9007199254740993n, 9007199254740995n, 2n ** 63n - 10n]) {
-        await engine.rows('INSERT INTO pet (id, name, category_id, status) VALUES (?, ?, ?, ?)', [
-          id,
-          'far',
-          1n,
-          'sold',
-        ]);
+        await engine.rows({
+          sql: 'INSERT INTO pet (id, name, category_id, status) VALUES (?, ?, ?, ?)',
+          values: [id, 'far', 1n, 'sold'],
+        });
       }
-      await engine.continueIds();
+      await engine.continueIds?.(petTable);
     });
 
     const progress: CopyProgress[] = [];

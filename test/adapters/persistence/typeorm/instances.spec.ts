@@ -3,7 +3,7 @@ import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
 import { Store } from '../../../../src/open-store.js';
 import { IdempotencyInProgress } from '../../../../src/application/errors.js';
-import { Once } from '../../../../src/application/pets/pet-repository.port.js';
+import { IdempotencyKey } from '../../../../src/application/pets/pet-repository.port.js';
 import { readConfig } from '../../../../src/config.js';
 import { NewPet } from '../../../../src/domain/pets/pet.js';
 import { freshStore } from '../../../support/fresh-store.js';
@@ -12,7 +12,7 @@ import { lastingKinds } from '../../../support/stores.js';
 
 const bella: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
 
-function mark(key: string): Once {
+function sent(key: string): IdempotencyKey {
   return { scope: 'a'.repeat(64), key, fingerprint: 'f'.repeat(64), at: new Date('2026-11-21T12:00:00.000Z') };
 }
 
@@ -26,19 +26,32 @@ describe.each(lastingKinds)('two instances on one $name', (kind) => {
     [one, other] = await Promise.all([store.open(), store.open()]);
   });
 
-  it('know each other’s marks', async () => {
-    const { pet } = await one.pets.add(bella, mark('first'));
-    expect(await other.pets.add(bella, mark('first'))).toEqual({ pet, replayed: true });
+  it('know each other’s idempotency keys', async () => {
+    const { pet } = await one.pets.add(bella, sent('first'));
+    expect(await other.pets.add(bella, sent('first'))).toEqual({ pet, replayed: true });
   });
 
-  it('add one animal for a mark that comes to both at the same time', async () => {
+  it('add one pet for an idempotency key that comes to both at the same time', async () => {
     for (let round = 0; round < 20; round++) {
-      const twins = [one, other, one, other].map(({ pets }) => pets.add(bella, mark(`key-${round}`)));
+      const twins = [one, other, one, other].map(({ pets }) => pets.add(bella, sent(`key-${round}`)));
       const added = await Promise.all(twins);
       expect(new Set(added.map(({ pet }) => pet.id)).size).toBe(1);
       expect(added.filter(({ replayed }) => !replayed)).toHaveLength(1);
     }
     expect(await one.pets.list({ limit: 100 })).toHaveLength(20);
+  });
+
+  it('take the key of a pet that was removed by hand for one that was never sent', async () => {
+    const { pet } = await one.pets.add(bella, sent('first'));
+    const { database, databaseLimits } = readConfig({ DATABASE_URL: store.url });
+    await withEngine(database as LastingUrl, databaseLimits, async ({ dataSource }) => {
+      await dataSource.query('DELETE FROM pet');
+    });
+    const again = await Promise.all([one, other, one].map(({ pets }) => pets.add(bella, sent('first'))));
+    expect(again.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    const [next] = await other.pets.list({ limit: 10 });
+    expect(next?.id).toBeGreaterThan(pet.id);
+    expect(again.map((each) => each.pet)).toEqual([next, next, next]);
   });
 
   it('give ids of which none comes twice, each above all that were given before', async () => {
@@ -60,7 +73,7 @@ describe.each(lastingKinds)('two instances on one $name', (kind) => {
   });
 });
 
-describeOnServers('a mark that another instance on $name is at work on', (kind) => {
+describeOnServers('an idempotency key that another instance on $name is at work on', (kind) => {
   const store = freshStore(kind);
 
   it('is waited for, then left to be asked for again, and keeps nothing else waiting', async () => {
@@ -69,19 +82,19 @@ describeOnServers('a mark that another instance on $name is at work on', (kind) 
     await withEngine(database as LastingUrl, databaseLimits, async ({ dataSource }) => {
       const runner = dataSource.createQueryRunner();
       await runner.startTransaction();
-      const { scope, key } = mark('first');
+      const { scope, key } = sent('first');
       await runner.query(
         `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at) VALUES ('${scope}', '${key}', '', 0, '')`,
       );
       let refused: unknown;
-      const waiting = pets.add(bella, mark('first')).catch((error: unknown) => (refused = error));
-      await Promise.all([pets.add(bella), pets.add(bella, mark('second'))]);
+      const waiting = pets.add(bella, sent('first')).catch((error: unknown) => (refused = error));
+      await Promise.all([pets.add(bella), pets.add(bella, sent('second'))]);
       expect(refused).toBeUndefined();
       await waiting;
       expect(refused).toBeInstanceOf(IdempotencyInProgress);
       await runner.rollbackTransaction();
       await runner.release();
     });
-    expect((await pets.add(bella, mark('first'))).replayed).toBe(false);
+    expect((await pets.add(bella, sent('first'))).replayed).toBe(false);
   });
 });

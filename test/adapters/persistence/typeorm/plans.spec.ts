@@ -1,38 +1,41 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
-import { Engine, ListStatements } from '../../../../src/adapters/persistence/typeorm/engines/engine.js';
+import { Engine } from '../../../../src/adapters/persistence/typeorm/engines/engine.js';
+import { Statement, Walk } from '../../../../src/adapters/persistence/typeorm/table.js';
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
+import { petTable } from '../../../../src/adapters/persistence/typeorm/pets/pet.schema.js';
 import { applySteps } from '../../../../src/adapters/persistence/typeorm/schema-steps.js';
+import { Pet } from '../../../../src/domain/pets/pet.js';
 import { readConfig } from '../../../../src/config.js';
 import { lastingKinds, StoreKind, TestStore } from '../../../support/stores.js';
 
 const ROWS = 5_000;
 
-/** The lists, with the index that each walks and values from the middle of the data. */
-const LISTS: readonly (readonly [keyof ListStatements, index: string, values: readonly unknown[]])[] = [
-  ['all', 'primary', [21]],
-  ['allBelow', 'primary', [2_500, 21]],
-  ['ofStatus', 'pet_status_id', ['sold', 21]],
-  ['ofStatusBelow', 'pet_status_id', ['sold', 2_500, 21]],
+const sold = { status: 'sold' } as const;
+
+/** The lists, with the index that each walks, from the middle of the data if they begin below an id. */
+const LISTS: readonly (readonly [list: string, index: string, walk: Walk<Pet>])[] = [
+  ['all', 'primary', { limit: 21 }],
+  ['all below', 'primary', { before: 2_500n, limit: 21 }],
+  ['of a status', 'pet_status_id', { where: sold, limit: 21 }],
+  ['of a status below', 'pet_status_id', { where: sold, before: 2_500n, limit: 21 }],
 ];
 
 /** Says how each kind tells what it would do: the plan, and what a walk along the index looks like in it. */
 const EXPLAIN: Readonly<
-  Record<
-    string,
-    { plans: (engine: Engine, sql: string, values: readonly unknown[]) => Promise<string[]>; fill: string }
-  >
+  Record<string, { plans: (engine: Engine, statement: Statement) => Promise<string[]>; fill: string }>
 > = {
   SQLite: {
-    plans: async (engine, sql, values) => [text(await engine.rows(`EXPLAIN QUERY PLAN ${sql}`, values))],
+    plans: async (engine, { sql, values }) => [text(await engine.rows({ sql: `EXPLAIN QUERY PLAN ${sql}`, values }))],
     fill: `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS})
       INSERT INTO pet (name, category_id, status) SELECT 'x', i, %STATUS% FROM n`,
   },
   PostgreSQL: {
-    plans: async ({ dataSource }, sql, values) => {
+    plans: async ({ dataSource }, { sql, values }) => {
       const runner = dataSource.createQueryRunner();
       await runner.query('ANALYZE pet');
-      await runner.query(`PREPARE list AS ${sql}`);
+      let place = 0;
+      await runner.query(`PREPARE list AS ${sql.replace(/\?/g, () => `$${++place}`)}`);
       const plans: string[] = [];
       // What the server may choose after some runs of a prepared statement, and what it chooses before.
       for (const mode of ['force_generic_plan', 'force_custom_plan']) {
@@ -47,9 +50,9 @@ const EXPLAIN: Readonly<
     fill: `INSERT INTO pet (name, category_id, status) SELECT 'x', i, %STATUS% FROM generate_series(1, ${ROWS}) AS n (i)`,
   },
   MariaDB: {
-    plans: async (engine, sql, values) => {
+    plans: async (engine, { sql, values }) => {
       await engine.dataSource.query('ANALYZE TABLE pet');
-      return [text(await engine.rows(`EXPLAIN ${sql}`, values))];
+      return [text(await engine.rows({ sql: `EXPLAIN ${sql}`, values }))];
     },
     fill: `INSERT INTO pet (name, category_id, status) SELECT 'x', i, %STATUS% FROM (SELECT seq AS i FROM seq_1_to_${ROWS}) AS n`,
   },
@@ -82,8 +85,8 @@ describe.each(lastingKinds)('the plans of $name', (kind: StoreKind) => {
       await applySteps(engine);
       await engine.dataSource.query('DELETE FROM pet');
       await engine.dataSource.query(explain.fill.replace('%STATUS%', status));
-      for (const [list, index, values] of LISTS) {
-        for (const plan of await explain.plans(engine, engine.lists[list], values)) {
+      for (const [list, index, walk] of LISTS) {
+        for (const plan of await explain.plans(engine, petTable.walkDown(walk, engine.indexHint))) {
           expect({ list, plan }).not.toEqual({
             list,
             plan: expect.stringMatching(/sort|temp b-tree|seq scan|filter:|"ALL"/i),

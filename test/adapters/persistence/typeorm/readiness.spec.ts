@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { StoreUnavailable } from '../../../../src/application/errors.js';
 import { Database } from '../../../../src/adapters/persistence/typeorm/database.js';
 import { SqliteEngine } from '../../../../src/adapters/persistence/typeorm/engines/sqlite.engine.js';
-import { Row } from '../../../../src/adapters/persistence/typeorm/rows.js';
+import { Row } from '../../../../src/adapters/persistence/typeorm/table.js';
 
 /** A database that takes questions and never answers. */
 class SilentEngine extends SqliteEngine {

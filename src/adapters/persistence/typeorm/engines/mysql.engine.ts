@@ -2,43 +2,17 @@ import { Socket } from 'node:net';
 import mysql from 'mysql2';
 import type { Pool, PoolConnection, PoolOptions, ResultSetHeader } from 'mysql2';
 import { DataSource, QueryRunner } from 'typeorm';
-import { IdempotencyInProgress } from '../../../../application/errors.js';
-import { Added, MARK_LIFETIME, Once } from '../../../../application/pets/pet-repository.port.js';
-import { NewPet } from '../../../../domain/pets/pet.js';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
 import { dataSourceOptions } from '../data-source-options.js';
-import { Row } from '../rows.js';
-import {
-  Addition,
-  driverError,
-  Engine,
-  FIND_MARK,
-  ListStatements,
-  MARK_ATTEMPTS,
-  replay,
-  SELECT_PET,
-} from './engine.js';
+import { Row, Statement, Table } from '../table.js';
+import { driverError, Engine, runScript, Script } from './engine.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
 
-/** How long a statement waits for a lock, in seconds; for a mark that is, for the same mark of another instance. */
+/** How long a statement waits for a lock, in seconds; for the same idempotency key of another instance, say. */
 const LOCK_TIMEOUT = 2;
 
 /** The most prepared statements kept on a connection; the server allows 16,382 to all of them. */
 const MAX_STATEMENTS = 64;
-
-const LISTS: ListStatements = {
-  all: `${SELECT_PET} ORDER BY id DESC LIMIT ?`,
-  allBelow: `${SELECT_PET} WHERE id < ? ORDER BY id DESC LIMIT ?`,
-  ofStatus: `${SELECT_PET} FORCE INDEX (pet_status_id) WHERE status = ? ORDER BY id DESC LIMIT ?`,
-  ofStatusBelow: `${SELECT_PET} FORCE INDEX (pet_status_id) WHERE status = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-};
-
-const INSERT_PET = 'INSERT INTO pet (name, category_id, status) VALUES (?, ?, ?)';
-
-const INSERT_MARK =
-  'INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)';
-
-const FORGET_MARK = 'DELETE FROM idempotency_key WHERE scope = ? AND token = ? AND created_at <= ?';
 
 /** What a server, a database or an account may be set to makes no difference. */
 const SESSION = `SET SESSION autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = ${LOCK_TIMEOUT},
@@ -62,8 +36,9 @@ const UNAVAILABLE = new Set<unknown>([
 /** MariaDB and MySQL. */
 export class MysqlEngine implements Engine {
   readonly dataSource: DataSource;
-  readonly lists = LISTS;
-  readonly twinsWait = true;
+  readonly concurrentWriters = true;
+  readonly writesInWith = false;
+  readonly indexHint = (index: string) => `FORCE INDEX (${index})`;
 
   constructor(
     private readonly url: ServerUrl,
@@ -72,31 +47,26 @@ export class MysqlEngine implements Engine {
     this.dataSource = this.source(url.pool, limits.statementTimeout);
   }
 
-  async rows(sql: string, values: readonly unknown[]): Promise<Row[]> {
-    return this.lend((connection) => execute<Row[]>(connection, sql, values));
+  rows(statement: Statement): Promise<Row[]> {
+    return this.lend((connection) => rows(connection, statement));
   }
 
-  async row(sql: string, values: readonly unknown[]): Promise<Row | undefined> {
-    return (await this.rows(sql, values))[0];
+  async row(statement: Statement): Promise<Row | undefined> {
+    return (await this.rows(statement))[0];
   }
 
-  async addPets(additions: readonly Addition[]): Promise<(Added | Error)[]> {
-    const [addition] = additions;
-    if (addition?.once) return [await this.addOnce(addition.pet, addition.once)];
-    const pets = additions.map(({ pet }) => pet);
-    const ids = await this.lend((connection) => insert(connection, pets));
-    return pets.map((pet, i) => ({ pet: { id: ids[i] as bigint, ...pet }, replayed: false }));
+  transaction<T>(script: () => Script<T>): Promise<T> {
+    return this.lend(async (connection) => {
+      await execute(connection, { sql: 'START TRANSACTION', values: [] });
+      const result = await runScript(script(), (statement) => rows(connection, statement));
+      await execute(connection, { sql: 'COMMIT', values: [] });
+      return result;
+    });
   }
 
-  async forgetMarks(before: string, most: number): Promise<number> {
-    const sql = 'DELETE FROM idempotency_key WHERE created_at < ? ORDER BY created_at LIMIT ?';
-    return this.lend(
-      async (connection) => (await execute<ResultSetHeader>(connection, sql, [before, most])).affectedRows,
-    );
-  }
-
-  async continueIds(): Promise<void> {
-    // An id that is given moves the counter on.
+  insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Statement {
+    const rows = entities.map((entity) => table.values(entity));
+    return table.insert(table.given, rows);
   }
 
   schemaSource(): DataSource {
@@ -121,24 +91,12 @@ export class MysqlEngine implements Engine {
     return BUSY.has(driverError(error).errno);
   }
 
-  revision(): undefined {
-    return undefined;
+  isLockTimeout(error: unknown): boolean {
+    return driverError(error).errno === LOCK_WAIT_TIMEOUT;
   }
 
-  private async addOnce(pet: NewPet, once: Once): Promise<Added | Error> {
-    const since = new Date(once.at.getTime() - MARK_LIFETIME).toISOString();
-    try {
-      for (let attempt = 0; attempt < MARK_ATTEMPTS; attempt++) {
-        const found = await this.row(FIND_MARK, [once.scope, once.key, since]);
-        if (found) return replay(found, once);
-        const id = await this.lend((connection) => insertOnce(connection, pet, once));
-        if (id !== undefined) return { pet: { id, ...pet }, replayed: false };
-        await this.rows(FORGET_MARK, [once.scope, once.key, since]);
-      }
-    } catch (error) {
-      if (driverError(error).errno !== LOCK_WAIT_TIMEOUT) throw error;
-    }
-    return new IdempotencyInProgress();
+  isDuplicate(error: unknown): boolean {
+    return driverError(error).errno === DUPLICATE;
   }
 
   /** Lends a connection. After an error it is never used again: nobody knows what it was in the middle of. */
@@ -181,33 +139,19 @@ export class MysqlEngine implements Engine {
   }
 }
 
-/** Inserts the animals in one statement, and resolves to their ids. */
-async function insert(connection: PoolConnection, pets: readonly NewPet[]): Promise<bigint[]> {
-  // Where several servers share the writing, ids go up in steps.
-  const [[step = 1] = []] =
-    pets.length > 1 ? await execute<Row[]>(connection, 'SELECT @@auto_increment_increment', []) : [];
-  const sql = INSERT_PET + ', (?, ?, ?)'.repeat(pets.length - 1);
-  const values = pets.flatMap(({ name, categoryId, status }) => [name, categoryId, status]);
-  const { insertId } = await execute<ResultSetHeader>(connection, sql, values);
-  return pets.map((_pet, i) => BigInt(insertId) + BigInt(i) * BigInt(step as string));
+/** Runs a statement and resolves to its rows; those of an INSERT are the ids that were generated. */
+async function rows(connection: PoolConnection, statement: Statement): Promise<Row[]> {
+  const result = await execute<Row[] | ResultSetHeader>(connection, statement);
+  if (Array.isArray(result)) return result;
+  const { insertId, affectedRows } = result;
+  if (!insertId) return [];
+  // If several servers share the writing, ids go up in steps.
+  const step = { sql: 'SELECT @@auto_increment_increment', values: [] };
+  const [[by = 1] = []] = affectedRows > 1 ? await execute<Row[]>(connection, step) : [];
+  return Array.from({ length: affectedRows }, (_, i) => [BigInt(insertId) + BigInt(i) * BigInt(by as string)]);
 }
 
-/** Inserts animal and mark, and resolves to the animal's id; to undefined, and inserts neither, where the mark is there. */
-async function insertOnce(connection: PoolConnection, pet: NewPet, once: Once): Promise<bigint | undefined> {
-  await execute(connection, 'START TRANSACTION', []);
-  try {
-    const [id] = (await insert(connection, [pet])) as [bigint];
-    await execute(connection, INSERT_MARK, [once.scope, once.key, once.fingerprint, id, once.at.toISOString()]);
-    await execute(connection, 'COMMIT', []);
-    return id;
-  } catch (error) {
-    if (driverError(error).errno !== DUPLICATE) throw error;
-    await execute(connection, 'ROLLBACK', []);
-    return undefined;
-  }
-}
-
-function execute<T>(connection: PoolConnection, sql: string, values: readonly unknown[]): Promise<T> {
+function execute<T>(connection: PoolConnection, { sql, values }: Statement): Promise<T> {
   const typed = values.map((value) =>
     typeof value === 'bigint' || typeof value === 'number'
       ? mysql.TypedParameter.BIGINT(value)

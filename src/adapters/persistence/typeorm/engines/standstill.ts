@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 const GRACE = 500;
 
 /**
- * Breaks the connection where it stands still while an answer is due: a server, or the way to it, may vanish without a word.
+ * Breaks the connection if it stands still while an answer is due: a server, or the way to it, may vanish without a word.
  * Call it once for each connection.
  */
 export function breakWhenStill(socket: Socket): void {

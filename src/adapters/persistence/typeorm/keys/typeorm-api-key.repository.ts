@@ -41,7 +41,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 
   async recordUses(uses: readonly KeyUse[]): Promise<void> {
     for (const use of uses) {
-      // Add to the row; where there is none make one; where another instance has just made it, add to that one.
+      // Add to the row; if there is none make one; if another instance has just made it, add to that one.
       if (await this.addUse(use)) continue;
       try {
         await this.on(KeyUseSchema, (rows) => rows.insert({ ...use }));

@@ -23,7 +23,7 @@ export class GroupCommit<Job, Result> {
    */
   constructor(private readonly commit: (jobs: readonly Job[]) => Promise<(Result | Error)[]>) {}
 
-  /** Resolves once the job is committed; rejects where it is refused or the commit fails. */
+  /** Resolves once the job is committed; rejects if it is refused or the commit fails. */
   add(job: Job): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ job, resolve, reject });

@@ -1,24 +1,25 @@
-import { EntitySchema } from 'typeorm';
+import { EntitySchema, EntitySchemaColumnOptions } from 'typeorm';
+import { IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { instant, int64 } from '../columns.js';
+import { Table } from '../table.js';
 
-/** An idempotency key and the animal that was added with it. */
-export interface IdempotencyKeyRow {
-  readonly scope: string;
-  readonly token: string;
-  readonly fingerprint: string;
+/** An idempotency key and the pet that was added with it. */
+export interface StoredIdempotencyKey extends IdempotencyKey {
   readonly petId: bigint;
-  readonly createdAt: Date;
 }
 
 /** How idempotency keys are kept. */
-export const IdempotencyKeySchema = new EntitySchema<IdempotencyKeyRow>({
+export const IdempotencyKeySchema = new EntitySchema<StoredIdempotencyKey>({
   name: 'idempotency_key',
   columns: {
     scope: { type: 'varchar', length: 64, primary: true },
-    token: { type: 'varchar', length: 255, primary: true },
+    key: { type: 'varchar', length: 255, name: 'token', primary: true },
     fingerprint: { type: 'varchar', length: 64 },
     petId: { ...int64, name: 'pet_id' },
-    createdAt: { ...instant, name: 'created_at' },
-  },
-  indices: [{ name: 'idempotency_key_created_at', columns: ['createdAt'] }],
+    at: { ...instant, name: 'created_at' },
+  } satisfies Record<keyof StoredIdempotencyKey, EntitySchemaColumnOptions>,
+  indices: [{ name: 'idempotency_key_created_at', columns: ['at'] }],
 });
+
+/** The table of the idempotency keys. */
+export const idempotencyKeyTable = new Table(IdempotencyKeySchema);

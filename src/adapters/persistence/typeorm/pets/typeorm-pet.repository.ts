@@ -1,18 +1,20 @@
-import { Added, Once, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
+import { Added, IdempotencyKey, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Database } from '../database.js';
-import { Addition, SELECT_PET } from '../engines/engine.js';
+import { Engine } from '../engines/engine.js';
 import { GroupCommit } from './group-commit.js';
-import { petOf } from '../rows.js';
+import { addAlone, Addition, addTogether, forgetKeys } from './idempotent-add.js';
+import { KeysUnderWay } from './keys-under-way.js';
+import { petTable } from './pet.schema.js';
 
-const FIND_PET = `${SELECT_PET} WHERE id = ?`;
+const FIND_PET = `SELECT ${petTable.select} FROM pet WHERE id = ?`;
 
-/** The most marks forgotten in one statement, so that no writer waits long for it. */
-const MAX_FORGOTTEN = 1_000;
-
-/** Animals in the table `pet`. */
+/** Pets in the table `pet`. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly adding = new GroupCommit((additions: readonly Addition[]) => this.commit(additions));
+  private readonly adding = new GroupCommit((additions: readonly Addition[]) =>
+    this.commit(additions.length, (engine) => addTogether(engine, additions)),
+  );
+  private readonly keysUnderWay = new KeysUnderWay();
 
   /** How often this process has written: what it writes adds to the lists, and changes no pet that is there. */
   private ownChanges = 0;
@@ -21,27 +23,24 @@ export class TypeOrmPetRepository extends PetRepository {
     super();
   }
 
-  add({ name, categoryId, status }: NewPet, once?: Once): Promise<Added> {
-    const addition = { pet: { name, categoryId, status }, once };
-    return once && this.database.twinsWait ? this.addAlone(addition) : this.adding.add(addition);
+  add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
+    const pet = { ...newPet };
+    if (!key) return this.adding.add({ pet });
+    return this.keysUnderWay.add(key, () =>
+      this.database.concurrentWriters ? this.addAlone({ pet, key }) : this.adding.add({ pet, key }),
+    );
   }
 
   async find(id: bigint): Promise<Pet | undefined> {
-    const row = await this.database.run((engine) => engine.row(FIND_PET, [id]));
-    return row && petOf(row);
+    const row = await this.database.run((engine) => engine.row({ sql: FIND_PET, values: [id] }));
+    return row && petTable.entity(row);
   }
 
   async list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
-    const rows = await this.database.run((engine) => {
-      const { all, allBelow, ofStatus, ofStatusBelow } = engine.lists;
-      if (status === undefined) {
-        return before === undefined ? engine.rows(all, [limit]) : engine.rows(allBelow, [before, limit]);
-      }
-      return before === undefined
-        ? engine.rows(ofStatus, [status, limit])
-        : engine.rows(ofStatusBelow, [status, before, limit]);
-    });
-    return rows.map(petOf);
+    const rows = await this.database.run((engine) =>
+      engine.rows(petTable.walkDown({ where: { status }, before, limit }, engine.indexHint)),
+    );
+    return rows.map((row) => petTable.entity(row));
   }
 
   listRevision(): number | undefined {
@@ -53,24 +52,23 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.revision();
   }
 
-  async forgetMarks(before: Date): Promise<number> {
-    return this.database.run((engine) => engine.forgetMarks(before.toISOString(), MAX_FORGOTTEN));
+  forgetIdempotencyKeys(before: Date): Promise<number> {
+    return this.database.run((engine) => forgetKeys(engine, before.toISOString()));
   }
 
-  /** Adds an animal in a transaction of its own: what may have to wait keeps nothing else waiting. */
-  private async addAlone(addition: Addition): Promise<Added> {
-    const [outcome] = await this.commit([addition]);
+  private async addAlone(addition: Required<Addition>): Promise<Added> {
+    const outcome = await this.commit(1, (engine) => addAlone(engine, addition));
     if (outcome instanceof Error) throw outcome;
-    return outcome as Added;
+    return outcome;
   }
 
-  private async commit(additions: readonly Addition[]): Promise<(Added | Error)[]> {
+  private async commit<T>(pets: number, add: (engine: Engine) => Promise<T>): Promise<T> {
     try {
-      return await this.database.run((engine) => engine.addPets(additions));
+      return await this.database.run(add);
     } finally {
-      // Even where it failed: a commit whose outcome is not known may have been one.
+      // Even if it failed: a commit whose outcome is not known may have been one.
       this.ownChanges++;
-      this.database.observer?.commit(additions.length);
+      this.database.observer?.commit(pets);
     }
   }
 }

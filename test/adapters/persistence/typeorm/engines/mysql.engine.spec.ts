@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { LastingUrl } from '../../../../../src/adapters/persistence/database-url.js';
-import { Addition, Engine } from '../../../../../src/adapters/persistence/typeorm/engines/engine.js';
+import { Engine } from '../../../../../src/adapters/persistence/typeorm/engines/engine.js';
 import { withEngine } from '../../../../../src/adapters/persistence/typeorm/open-database.js';
+import { petTable } from '../../../../../src/adapters/persistence/typeorm/pets/pet.schema.js';
 import { applySteps } from '../../../../../src/adapters/persistence/typeorm/schema-steps.js';
-import { Added } from '../../../../../src/application/pets/pet-repository.port.js';
+import { NewPet } from '../../../../../src/domain/pets/pet.js';
 import { readConfig } from '../../../../../src/config.js';
 import { describeOnServers } from '../../../../support/on-servers.js';
 import { TestStore } from '../../../../support/stores.js';
 
-const additions: Addition[] = ['a', 'b', 'c'].map((name) => ({ pet: { name, categoryId: 1n, status: 'sold' } }));
+const newPets = ['a', 'b', 'c'].map((name): NewPet => ({ name, categoryId: 1n, status: 'sold' }));
 
 describeOnServers(
   'the engine of $name',
@@ -33,9 +34,9 @@ describeOnServers(
 
     it('knows the ids of animals added together where they go up in steps', async () => {
       await withSession('SET SESSION auto_increment_increment = 5', async (engine) => {
-        const added = (await engine.addPets(additions)) as Added[];
-        const rows = await engine.rows('SELECT id, name FROM pet ORDER BY id', []);
-        expect(added.map(({ pet }) => [String(pet.id), pet.name])).toEqual(
+        const ids = await engine.rows(engine.insertion(petTable, newPets));
+        const rows = await engine.rows({ sql: 'SELECT id, name FROM pet ORDER BY id', values: [] });
+        expect(newPets.map(({ name }, i) => [String(ids[i]?.[0]), name])).toEqual(
           rows.map(([id, name]) => [String(id), name]),
         );
       });
@@ -43,7 +44,7 @@ describeOnServers(
 
     it('sets its sessions itself, whatever the server is set to', async () => {
       await withSession('SELECT 1', async (engine) => {
-        const [row] = await engine.rows('SELECT @@sql_mode, @@time_zone, @@autocommit', []);
+        const [row] = await engine.rows({ sql: 'SELECT @@sql_mode, @@time_zone, @@autocommit', values: [] });
         expect(row).toEqual([expect.stringContaining('STRICT_ALL_TABLES'), '+00:00', '1']);
       });
     });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Store } from '../../../../../src/open-store.js';
-import { Once } from '../../../../../src/application/pets/pet-repository.port.js';
+import { IdempotencyKey } from '../../../../../src/application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../../src/domain/pets/pet.js';
 import { Proxy } from '../../../../support/proxy.js';
 import { describeOnServers } from '../../../../support/on-servers.js';
@@ -8,18 +8,23 @@ import { openStoreAt, TestStore } from '../../../../support/stores.js';
 
 const BELLA: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
 
-let marks = 0;
-const once = (): Once => ({ scope: 'scope', key: `key-${++marks}`, fingerprint: 'f'.repeat(64), at: new Date() });
+let keys = 0;
+const key = (): IdempotencyKey => ({
+  scope: 'scope',
+  key: `key-${++keys}`,
+  fingerprint: 'f'.repeat(64),
+  at: new Date(),
+});
 
 const OPERATIONS: readonly (readonly [what: string, ask: (store: Store) => Promise<unknown>])[] = [
   ['the first page', ({ pets }) => pets.list({ limit: 20 })],
   ['a page further down', ({ pets }) => pets.list({ limit: 20, before: 2n })],
   ['the first page of a status', ({ pets }) => pets.list({ limit: 20, status: 'sold' })],
   ['a page of a status further down', ({ pets }) => pets.list({ limit: 20, status: 'sold', before: 2n })],
-  ['one animal', ({ pets }) => pets.find(1n)],
-  ['a new animal', ({ pets }) => pets.add(BELLA)],
-  ['several new animals at a time', ({ pets }) => Promise.all([pets.add(BELLA), pets.add(BELLA), pets.add(BELLA)])],
-  ['a new animal with a mark', ({ pets }) => pets.add(BELLA, once())],
+  ['one pet', ({ pets }) => pets.find(1n)],
+  ['a new pet', ({ pets }) => pets.add(BELLA)],
+  ['several new pets at a time', ({ pets }) => Promise.all([pets.add(BELLA), pets.add(BELLA), pets.add(BELLA)])],
+  ['a new pet with an idempotency key', ({ pets }) => pets.add(BELLA, key())],
 ];
 
 describeOnServers(
