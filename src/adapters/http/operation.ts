@@ -2,7 +2,7 @@ import { applyDecorators, UseGuards } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { ApiIncludeEndpoint, ApiOperation } from '@nestjs/swagger';
 import { AcceptsJsonGuard } from './body/accepts-json.guard.js';
-import { failed, type Headers, notAcceptable, tooMany, unauthorized, unavailable } from './docs/answers.js';
+import { commonFailures, type Headers } from './docs/answers.js';
 
 const OperationId = Reflector.createDecorator<string>();
 
@@ -19,18 +19,14 @@ interface Words {
   readonly headers?: Headers;
 }
 
-/** Makes a handler an operation of the interface: its name and words, and what every operation may answer. */
-export function Operation({ unavailable: outcome, headers, ...words }: Words): MethodDecorator {
+/** Makes a handler an operation of the interface: its name and words, what every operation answers, and the check that its client takes it. */
+export function Operation({ unavailable, headers, ...words }: Words): MethodDecorator {
   return applyDecorators(
     OperationId(words.operationId),
     UseGuards(AcceptsJsonGuard),
     ApiIncludeEndpoint(),
     ApiOperation(words),
-    unauthorized(headers),
-    tooMany(headers),
-    notAcceptable(headers),
-    unavailable(outcome, headers),
-    failed(headers),
+    ...commonFailures(unavailable, headers),
   );
 }
 

@@ -33,55 +33,41 @@ export function failure(
   return answer(status, description, headers, { schema: schemaRef(ErrorBodyDto), examples: examples(codes) });
 }
 
-/** The error without a good key. */
-export function unauthorized(headers: Headers = {}): MethodDecorator {
-  return failure(
-    'The API key is missing or invalid.',
-    {
-      api_key_missing: 'The request has no API key; send it as "Authorization: Bearer <API_KEY>".',
-      api_key_invalid:
-        'The API key is not valid; send one that was issued for this service as "Authorization: Bearer <API_KEY>".',
-      api_key_expired: 'The API key has expired; ask for a new one.',
-      api_key_revoked: 'The API key was revoked; ask for a new one.',
-    },
-    { ...headers, 'WWW-Authenticate': 'Challenge' },
-  );
-}
-
-/** The error where a limit is set, and reached. */
-export function tooMany(headers: Headers = {}): MethodDecorator {
-  return failure(
-    'The API key has made too many requests in this minute, or the address of the client has failed too often to authenticate. Nothing was done.',
-    { rate_limited: 'This API key may make 600 requests in a minute; try again in 42 seconds.' },
-    { ...headers, 'Retry-After': 'RetryAfter', RateLimit: 'RateLimit', 'RateLimit-Policy': 'RateLimitPolicy' },
-  );
-}
-
-/** The error for a client that takes no JSON. */
-export function notAcceptable(headers: Headers = {}): MethodDecorator {
-  return failure(
-    'The `Accept` header of the request excludes JSON. Nothing was done.',
-    { not_acceptable: 'The answers of this service are application/json, which Accept must allow.' },
-    headers,
-  );
-}
-
-/** The error while the store cannot answer; `outcome` says what became of the request. */
-export function unavailable(outcome: string, headers: Headers = {}): MethodDecorator {
-  return failure(
-    `The store cannot answer now. ${outcome}`,
-    { service_unavailable: 'The store cannot answer now; try again.' },
-    { ...headers, 'Retry-After': 'RetryAfter' },
-  );
-}
-
-/** The error where the service itself is at fault. */
-export function failed(headers: Headers = {}): MethodDecorator {
-  return failure(
-    'The service is at fault. Its log tells why, at the `X-Request-Id` of this answer.',
-    { internal_error: 'The service failed; the request id finds the reason in its log.' },
-    headers,
-  );
+/** The errors that any operation may answer with; `outcome` says what became of the request if the store cannot answer. */
+export function commonFailures(outcome: string, headers: Headers = {}): MethodDecorator[] {
+  return [
+    failure(
+      'The API key is missing or invalid.',
+      {
+        api_key_missing: 'The request has no API key; send it as "Authorization: Bearer <API_KEY>".',
+        api_key_invalid:
+          'The API key is not valid; send one that was issued for this service as "Authorization: Bearer <API_KEY>".',
+        api_key_expired: 'The API key has expired; ask for a new one.',
+        api_key_revoked: 'The API key was revoked; ask for a new one.',
+      },
+      { ...headers, 'WWW-Authenticate': 'Challenge' },
+    ),
+    failure(
+      'The API key has made too many requests in this minute, or the address of the client has failed too often to authenticate. Nothing was done.',
+      { rate_limited: 'This API key may make 600 requests in a minute; try again in 42 seconds.' },
+      { ...headers, 'Retry-After': 'RetryAfter', RateLimit: 'RateLimit', 'RateLimit-Policy': 'RateLimitPolicy' },
+    ),
+    failure(
+      'The `Accept` header of the request excludes JSON. Nothing was done.',
+      { not_acceptable: 'The answers of this service are application/json, which Accept must allow.' },
+      headers,
+    ),
+    failure(
+      `The store cannot answer now. ${outcome}`,
+      { service_unavailable: 'The store cannot answer now; try again.' },
+      { ...headers, 'Retry-After': 'RetryAfter' },
+    ),
+    failure(
+      'The service is at fault. Its log tells why, at the `X-Request-Id` of this answer.',
+      { internal_error: 'The service failed; the request id finds the reason in its log.' },
+      headers,
+    ),
+  ];
 }
 
 /** What is answered before it is known which operation is meant; every operation refers to it. */

@@ -68,8 +68,9 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
 
 /** Adds the default answer to each operation of a path; no decorator takes a reference to an answer. */
 function withUnreadable(item: PathItemObject): PathItemObject {
-  for (const operation of [item.get, item.post]) {
-    if (operation) operation.responses.default = { $ref: '#/components/responses/Unreadable' };
+  for (const operation of Object.values(item)) {
+    if (typeof operation === 'object' && 'responses' in operation)
+      operation.responses.default = { $ref: '#/components/responses/Unreadable' };
   }
   return item;
 }

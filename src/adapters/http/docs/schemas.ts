@@ -39,26 +39,19 @@ export function describedSchemas(made: Schemas): Schemas {
   return Object.fromEntries(schemas) as Schemas;
 }
 
-/** The schema of a class. Of one that extends another: that one's schema, and what this one has or requires besides. */
+/** The schema of a class. Of one that extends another: a reference to that one's, and what this one has or requires besides. */
 function ofClass(type: Type, made: Schemas): Schema {
-  const { description, required = [], properties = {}, ...schema } = made[nameOf(type)] as Schema;
+  const { description, required = [], properties = {}, ...rest } = made[nameOf(type)] as Schema;
+  // What refers to another schema has no type of its own.
+  for (const property of Object.values(properties)) if ('allOf' in property) delete property.type;
   const parent = parentOf(type);
-  if (!parent) return ordered({ ...schema, description, required, properties });
+  if (!parent) return { type: rest.type, description, required, ...rest, properties };
   const inherited = made[nameOf(parent)] as Schema;
   const isOwn = (name: string) => JSON.stringify(properties[name]) !== JSON.stringify(inherited.properties?.[name]);
   const own = Object.fromEntries(Object.entries(properties).filter(([name]) => isOwn(name)));
   const besides = required.filter((name) => !inherited.required?.includes(name));
   besides.sort((a, b) => Number(b in own) - Number(a in own));
-  return { description, allOf: [schemaRef(parent), ordered({ ...schema, required: besides, properties: own })] };
-}
-
-/** A schema in the order in which one reads it. What refers to another schema has no type of its own. */
-function ordered({ type, description, required, properties = {}, ...rest }: Schema): Schema {
-  const fields = Object.entries(properties).map(([name, property]) => [
-    name,
-    'allOf' in property ? { ...property, type: undefined } : property,
-  ]);
-  return { type, description, required, ...rest, properties: Object.fromEntries(fields) as Schemas };
+  return { description, allOf: [schemaRef(parent), { type: rest.type, required: besides, ...rest, properties: own }] };
 }
 
 function parentOf(type: Type): Type | undefined {

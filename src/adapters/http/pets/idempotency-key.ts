@@ -3,7 +3,7 @@ import { ApiError } from '../errors/api-error.js';
 import { fieldLines } from '../header-list.js';
 import { Request } from '../server/request.js';
 
-/** Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header); undefined where it is absent. Its scope is the API key. */
+/** Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header); undefined if it is absent. Its scope is the API key. */
 export function idempotencyKey(request: Request): SentIdempotencyKey | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined || !request.apiKey) return undefined;

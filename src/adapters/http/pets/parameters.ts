@@ -3,7 +3,7 @@ import { isPetStatus, PET_STATUSES } from '../../../domain/pets/pet.js';
 import { Faults } from '../errors/api-error.js';
 import { didYouMean, quoted } from '../errors/wording.js';
 
-/** How many animals a page has where the client does not say, and how many it may have. */
+/** How many pets a page has if the client does not say, and how many it may have at most. */
 export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 100;
 
