@@ -84,7 +84,7 @@ export function readConfig(env: Environment = process.env): Config {
 
   const stopTimeout = milliseconds('STOP_TIMEOUT', 10_000);
   const stopDelay = milliseconds('STOP_DELAY', 0, 0);
-  const stopLinger = milliseconds('STOP_LINGER', Math.min(1_000, Math.ceil(stopTimeout / 2)));
+  const stopLinger = milliseconds('STOP_LINGER', Math.min(1_000, Math.floor(stopTimeout / 2)));
   if (stopTimeout <= stopDelay + stopLinger) {
     throw new ConfigError(
       `STOP_TIMEOUT must be more than STOP_DELAY and STOP_LINGER together, ${stopDelay + stopLinger} (milliseconds), not ${stopTimeout}.`,
@@ -102,6 +102,7 @@ export function readConfig(env: Environment = process.env): Config {
     databaseLimits: {
       poolTimeout: milliseconds('POOL_TIMEOUT', 3_000),
       statementTimeout: milliseconds('STATEMENT_TIMEOUT', 5_000),
+      maxWaiting: integer('MAX_WAITING', 1_000, 1, 1_000_000),
     },
     apiKeys: [
       ...keys('API_KEYS', text('API_KEYS')),

@@ -165,6 +165,26 @@ const SETTINGS: readonly Setting[] = [
   },
   milliseconds('POOL_TIMEOUT', ({ databaseLimits }) => databaseLimits.poolTimeout, 3_000),
   milliseconds('STATEMENT_TIMEOUT', ({ databaseLimits }) => databaseLimits.statementTimeout, 5_000),
+  {
+    name: 'MAX_WAITING',
+    read: ({ databaseLimits }) => databaseLimits.maxWaiting,
+    unset: 1_000,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', ...BAD_INTEGERS],
+  },
+  {
+    name: 'MAX_CONNECTIONS',
+    read: ({ http }) => http.maxConnections,
+    unset: 10_000,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', ...BAD_INTEGERS],
+  },
   milliseconds('STOP_TIMEOUT', ({ stopTimeout }) => stopTimeout, 10_000),
   {
     name: 'API_KEYS',

@@ -30,12 +30,14 @@ export type DatabaseUrl =
 /** A URL of a database that outlives the process. */
 export type LastingUrl = Exclude<DatabaseUrl, { engine: 'memory' }>;
 
-/** For how long the service waits for a database server, in milliseconds. */
+/** For how long the service waits for a database server, in milliseconds, and how much of it. */
 export interface DatabaseLimits {
   /** For a connection: a free one of the pool, or a new one. */
   readonly poolTimeout: number;
   /** For the answer to one statement. */
   readonly statementTimeout: number;
+  /** How many requests may wait at a time; what comes beyond is refused at once. */
+  readonly maxWaiting: number;
 }
 
 /** How each scheme names its engine, its port, and the parameters for TLS. */

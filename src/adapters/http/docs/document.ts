@@ -18,6 +18,7 @@ as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
 `;
 
 type PathItemObject = OpenAPIObject['paths'][string];
+type OperationObject = NonNullable<PathItemObject['get']>;
 
 /** The OpenAPI document of the operations under `/v1`. */
 export function openApiDocument(app: INestApplication): OpenAPIObject {
@@ -68,9 +69,8 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
 
 /** Adds the default answer to each operation of a path; no decorator takes a reference to an answer. */
 function withUnreadable(item: PathItemObject): PathItemObject {
-  for (const operation of Object.values(item)) {
-    if (typeof operation === 'object' && 'responses' in operation)
-      operation.responses.default = { $ref: '#/components/responses/Unreadable' };
+  for (const operation of Object.values(item) as Partial<OperationObject>[]) {
+    if (operation.responses) operation.responses.default = { $ref: '#/components/responses/Unreadable' };
   }
   return item;
 }

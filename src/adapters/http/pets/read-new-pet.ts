@@ -51,5 +51,5 @@ export function readNewPet(members: readonly Member[]): NewPetDto {
 function shown(value: unknown): string {
   if (typeof value === 'string') return quoted(value);
   if (value instanceof NumberLiteral) return value.text.length > 40 ? `${value.text.slice(0, 40)}…` : value.text;
-  return typeof value === 'boolean' ? String(value) : kindOf(value);
+  return typeof value === 'boolean' || typeof value === 'bigint' ? String(value) : kindOf(value);
 }

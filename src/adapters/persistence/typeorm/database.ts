@@ -32,11 +32,13 @@ export class Database implements Readiness {
   private checking: Promise<void> | undefined;
   private attempt: Promise<void> | undefined;
   private trouble = 'It was not asked yet.';
+  private waiting = 0;
 
   /** `report` is told in a sentence when the database cannot be reached, and when it can again. */
   constructor(
     private readonly engine: Engine,
     private readonly report: (message: string) => void,
+    private readonly maxWaiting = Infinity,
     readonly observer?: DatabaseObserver,
   ) {}
 
@@ -54,11 +56,27 @@ export class Database implements Readiness {
     return this.ready;
   }
 
+  /** Lets a request wait for the database; rejects with `StoreUnavailable` at once if too many do, so that they do not fill the memory. */
+  async admit<T>(wait: () => Promise<T>): Promise<T> {
+    if (this.waiting >= this.maxWaiting) throw new StoreUnavailable('Too many requests wait for the database.');
+    this.waiting++;
+    try {
+      return await wait();
+    } finally {
+      this.waiting--;
+    }
+  }
+
+  /** Admits a request that waits for one query, and runs it. */
+  run<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+    return this.admit(() => this.query(query));
+  }
+
   /**
-   * Runs a query, again and again for a while if another transaction is in the way, and makes `StoreUnavailable` of every
-   * error that says that the database cannot answer now.
+   * Runs a query for requests that were admitted: again and again for a while if another transaction is in the way. Makes
+   * `StoreUnavailable` of every error that says that the database cannot answer now.
    */
-  async run<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+  async query<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
     if (!this.observer) return this.patiently(query);
     const begun = performance.now();
     try {

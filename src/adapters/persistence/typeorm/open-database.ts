@@ -23,7 +23,7 @@ export async function openDatabase(
   report: (message: string) => void,
   observer?: DatabaseObserver,
 ): Promise<Database> {
-  const database = new Database(await engineOf(url, limits), report, observer);
+  const database = new Database(await engineOf(url, limits), report, limits.maxWaiting, observer);
   try {
     await database.open();
     return database;

@@ -25,10 +25,12 @@ export class TypeOrmPetRepository extends PetRepository {
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
     const pet = { ...newPet };
-    if (!key) return this.adding.add({ pet });
-    return this.keysUnderWay.add(key, () =>
-      this.database.concurrentWriters ? this.addAlone({ pet, key }) : this.adding.add({ pet, key }),
-    );
+    return this.database.admit(() => {
+      if (!key) return this.adding.add({ pet });
+      return this.keysUnderWay.add(key, () =>
+        this.database.concurrentWriters ? this.addAlone({ pet, key }) : this.adding.add({ pet, key }),
+      );
+    });
   }
 
   async find(id: bigint): Promise<Pet | undefined> {
@@ -64,7 +66,7 @@ export class TypeOrmPetRepository extends PetRepository {
 
   private async commit<T>(pets: number, add: (engine: Engine) => Promise<T>): Promise<T> {
     try {
-      return await this.database.run(add);
+      return await this.database.query(add);
     } finally {
       // Even if it failed: a commit whose outcome is not known may have been one.
       this.ownChanges++;
