@@ -30,7 +30,10 @@ export function Operation({ unavailable, headers, ...words }: Words): MethodDeco
   );
 }
 
+const operations = new WeakMap<object, string | undefined>();
+
 /** The name of the operation that a handler is; undefined if it is none. */
 export function operationOf(handler: object): string | undefined {
-  return Reflect.getMetadata(OperationId.KEY, handler) as string | undefined;
+  if (!operations.has(handler)) operations.set(handler, Reflect.getMetadata(OperationId.KEY, handler) as string);
+  return operations.get(handler);
 }

@@ -76,6 +76,11 @@ function answerTo(error: unknown): ApiError {
   if (status === 404) return routeNotFound();
   if (typeof status === 'number' && status >= 400 && status < 500)
     return new ApiError('bad_request', 'The request cannot be read.');
+  return internalError();
+}
+
+/** The answer if the service is at fault. */
+export function internalError(): ApiError {
   return new ApiError('internal_error', 'The service failed; the request id finds the reason in its log.');
 }
 

@@ -53,8 +53,9 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
   @GetPetOperation()
   async getPet(@Param('petId') petId: string, @Req() request: Request, @Res() response: Response): Promise<void> {
     if (request.apiKey) this.keys.noteGetPet(request.apiKey);
-    const pet = () => this.pet(petId, request.targetQuery);
-    const { body } = await this.answers.answer(request.url ?? '', this.pets.petRevision(), pet);
+    const [target, revision] = [request.url ?? '', this.pets.petRevision()];
+    const kept = this.answers.get(target, revision);
+    const { body } = kept ?? this.answers.keep(target, revision, await this.pet(petId, request.targetQuery));
     sendJson(response, 200, body);
   }
 

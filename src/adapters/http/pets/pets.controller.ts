@@ -28,8 +28,9 @@ export class PetsController {
   @Get()
   @ListPetsOperation()
   async listPets(@Req() request: Request, @Res() response: Response): Promise<void> {
-    const page = () => this.page(request.targetQuery);
-    const { body, headers } = await this.answers.answer(request.url ?? '', this.pets.listRevision(), page);
+    const [target, revision] = [request.url ?? '', this.pets.listRevision()];
+    const kept = this.answers.get(target, revision);
+    const { body, headers } = kept ?? this.answers.keep(target, revision, await this.page(request.targetQuery));
     sendJson(response, 200, body, headers);
   }
 

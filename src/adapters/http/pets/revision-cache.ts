@@ -32,19 +32,16 @@ export class RevisionCache {
   private readonly entries = new Map<string, Entry>();
   private size = 0;
 
-  /**
-   * The answer to a target: the one that is kept if it was read at this revision, the store's at the moment of the call, else what
-   * `read` resolves to. If the revision is undefined, nothing is kept.
-   */
-  async answer(target: string, revision: number | undefined, read: () => Promise<Answer<string>>): Promise<Answer> {
+  /** The answer to a target, if one is kept that was read at this revision of the store. */
+  get(target: string, revision: number | undefined): Answer | undefined {
     const entry = this.entries.get(target);
-    if (entry && entry.revision === revision) return entry;
-    const answer = await read();
-    if (revision !== undefined) this.keep(target, revision, answer);
-    return answer;
+    return entry && entry.revision === revision ? entry : undefined;
   }
 
-  private keep(target: string, revision: number, { body, headers }: Answer<string>): void {
+  /** Keeps an answer, and returns it. The revision is the store's from before it was read; if it is undefined, nothing is kept. */
+  keep(target: string, revision: number | undefined, answer: Answer<string>): Answer {
+    if (revision === undefined) return answer;
+    const { body, headers } = answer;
     const bytes = body.length < SHORT ? body : ownBytes(body);
     const size = OVERHEAD + target.length + Buffer.byteLength(bytes) + headers.join().length;
     this.remove(target);
@@ -54,6 +51,7 @@ export class RevisionCache {
       if (this.size <= CAPACITY) break;
       this.remove(oldest);
     }
+    return answer;
   }
 
   private remove(target: string): void {

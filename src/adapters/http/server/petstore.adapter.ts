@@ -3,6 +3,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
+import { internalError } from '../errors/api-error.filter.js';
 import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
@@ -115,8 +116,12 @@ export class PetstoreAdapter extends ExpressAdapter {
       const connection = connectionOf(request.socket);
       connection?.request(response, () => {
         const fault = headFault(request);
-        if (fault) connection.refuse(response, fault);
-        else app(request as unknown as express.Request, response as unknown as express.Response);
+        if (fault) return connection.refuse(response, fault);
+        // Nest has a route for every path, and catches what its handlers throw: whatever ends here is a fault of the router.
+        app(request as unknown as express.Request, response as unknown as express.Response, (error: unknown) => {
+          logger.error(error);
+          connection.refuse(response, internalError());
+        });
       });
     };
     // Whether to continue is said when the body is wanted, after the key was accepted.

@@ -76,13 +76,16 @@ export class Database implements Readiness {
    * Runs a query for requests that were admitted: again and again for a while if another transaction is in the way. Makes
    * `StoreUnavailable` of every error that says that the database cannot answer now.
    */
-  async query<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
-    if (!this.observer) return this.patiently(query);
+  query<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+    return this.observer ? this.observed(query, this.observer) : this.patiently(query);
+  }
+
+  private async observed<T>(query: (engine: Engine) => Promise<T>, observer: DatabaseObserver): Promise<T> {
     const begun = performance.now();
     try {
       return await this.patiently(query);
     } finally {
-      this.observer.query(performance.now() - begun);
+      observer.query(performance.now() - begun);
     }
   }
 

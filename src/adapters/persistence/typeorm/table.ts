@@ -67,7 +67,8 @@ export class Table<Entity extends object = object> {
   /** The entity in a row that begins with the selected columns. What is NULL there is absent here. */
   entity(row: Row): Entity {
     const entity: Record<string, unknown> = {};
-    for (const [i, { property, from }] of this.columns.entries()) {
+    for (let i = 0; i < this.columns.length; i++) {
+      const { property, from } = this.columns[i] as Column;
       const value = row[i];
       if (value !== null) entity[property] = from ? from(value) : value;
     }

@@ -108,17 +108,17 @@ export class Connection {
 
   private begin(exchange: Exchange): void {
     this.current = exchange;
-    exchange.response.once('close', () => this.next());
+    exchange.response.on('close', this.next);
     exchange.look();
   }
 
-  private next(): void {
+  private readonly next = (): void => {
     this.current = undefined;
     if (this.ended) this.waiting = [];
     const exchange = this.waiting.shift();
     if (exchange) this.begin(exchange);
-    if (this.waiting.length === 0 && !this.failed) this.socket.resume();
-  }
+    if (this.waiting.length === 0 && !this.failed && this.socket.isPaused()) this.socket.resume();
+  };
 
   /**
    * Sends the end, and throws away what the client still sends for a moment: to close a connection on unread bytes resets it, which can

@@ -48,7 +48,7 @@ export function uriTooLong(): ApiError {
 
 /** Whether the client expects anything but `100-continue` (RFC 9110, section 10.1.1); HTTP/1.0 has no expectations. */
 function expectsMore({ headers: { expect }, httpVersion }: Request): boolean {
-  return httpVersion === '1.1' && !/^(?:100-continue)?$/i.test(expect ?? '');
+  return expect !== undefined && httpVersion === '1.1' && !/^(?:100-continue)?$/i.test(expect);
 }
 
 function bad(message: string): ApiError {

@@ -6,6 +6,7 @@ const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
  * section 6.2.2.2). Undefined if it is no target of this method.
  */
 export function originForm(method: string, target: string): string | undefined {
+  if (target.startsWith('/') && !/[%#]/.test(target)) return target;
   // What the server as a whole takes (RFC 9110, section 9.3.7) is what the collection takes.
   if (target === '*' && method === 'OPTIONS') return '/v1/pets';
   const local = target.startsWith('/') ? target : target.replace(ABSOLUTE, '');
