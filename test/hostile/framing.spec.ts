@@ -1,0 +1,180 @@
+import { describe, expect, it } from '@jest/globals';
+import { Connection, WireAnswer } from '../support/connection.js';
+import { expectError } from '../support/error-body.js';
+import { bytes, get, pause, petBody, post, ServiceUnderAttack, underAttack } from './under-attack.js';
+
+/** Nothing is known of where the next request begins, or whether there is one: it is 400, and the last answer. */
+const UNFRAMED: readonly (readonly [what: string, lines: string])[] = [
+  ['an empty Transfer-Encoding', 'Transfer-Encoding:'],
+  ['a Transfer-Encoding of blanks', 'Transfer-Encoding: \t '],
+  ['a Transfer-Encoding of a comma', 'Transfer-Encoding: ,'],
+  ['Transfer-Encoding twice', 'Transfer-Encoding: chunked\nTransfer-Encoding: chunked'],
+  ['Transfer-Encoding twice, empty first', 'Transfer-Encoding:\nTransfer-Encoding: chunked'],
+  ['Transfer-Encoding twice, empty behind', 'Transfer-Encoding: chunked\nTransfer-Encoding:'],
+  ['Transfer-Encoding twice, identity behind', 'Transfer-Encoding: chunked\nTransfer-Encoding: identity'],
+  ['Transfer-Encoding twice, in two cases', 'transfer-encoding: chunked\nTRANSFER-ENCODING: chunked'],
+  ['a Transfer-Encoding of identity', 'Transfer-Encoding: identity'],
+  ['a Transfer-Encoding of gzip', 'Transfer-Encoding: gzip'],
+  ['a Transfer-Encoding of gzip behind chunked', 'Transfer-Encoding: chunked, gzip'],
+  ['a Transfer-Encoding of xchunked', 'Transfer-Encoding: xchunked'],
+  ['a Transfer-Encoding of chunkedx', 'Transfer-Encoding: chunkedx'],
+  ['a Transfer-Encoding of chunked with a parameter', 'Transfer-Encoding: chunked;q=1'],
+  ['a quoted Transfer-Encoding', 'Transfer-Encoding: "chunked"'],
+  ['a Transfer-Encoding with a space before its colon', 'Transfer-Encoding : chunked'],
+  ['a Transfer-Encoding on a second line', 'Transfer-Encoding:\n chunked'],
+  ['an empty Transfer-Encoding and a Content-Length', 'Transfer-Encoding:\nContent-Length: LENGTH'],
+  ['a Content-Length and an empty Transfer-Encoding', 'Content-Length: LENGTH\nTransfer-Encoding:'],
+  ['chunked and a Content-Length', 'Transfer-Encoding: chunked\nContent-Length: LENGTH'],
+  ['two Content-Lengths that agree', 'Content-Length: LENGTH\nContent-Length: LENGTH'],
+  ['a list of Content-Lengths', 'Content-Length: LENGTH, LENGTH'],
+  ['an empty Content-Length', 'Content-Length:'],
+];
+
+const PROTOCOLS = ['RTSP/1.0', 'ICE/1.0', 'HTTP/0.9', 'HTTP/1.2', 'HTTP/2.0', 'HTTP/3.0', 'HTTP/1.10', 'HTTP/01.1'];
+
+/** What ends a connection, or may: requests, and the statuses of their answers. */
+const LAST: readonly (readonly [what: string, request: string, status: number])[] = [
+  ['a GET with Connection: close', get('/v1/pets').replace('\n', '\nConnection: close\n'), 200],
+  ['a GET with close among others', get('/v1/pets').replace('\n', '\nConnection: x, Close\n'), 200],
+  ['a POST with Connection: close', post('last').replace('\n', '\nConnection: close\n'), 201],
+  ['a GET of HTTP/1.0', get('/v1/pets').replace('1.1', '1.0'), 200],
+  ['a health check of HTTP/1.0', 'GET /health/live HTTP/1.0\n\n', 200],
+  ['a page of the docs with Connection: close', 'GET /docs HTTP/1.1\nHost: x\nConnection: close\n\n', 200],
+  [
+    'a file of the docs with Connection: close',
+    'GET /docs/swagger-ui.css HTTP/1.1\nHost: x\nConnection: close\n\n',
+    200,
+  ],
+  ['a GET without a key and with Connection: close', 'GET /v1/pets HTTP/1.1\nHost: x\nConnection: close\n\n', 401],
+  ['no Host', 'GET /v1/pets HTTP/1.1\nKEY\n\n', 400],
+  ['a target with a fragment', get('/v1/pets#x'), 400],
+  ['a target that is too long', get(`/${'a'.repeat(12_288)}`), 414],
+  ['a head that is too long', get(`/v1/pets HTTP/1.1\nX-A: ${'a'.repeat(20_000)}`), 431],
+  ['what is no HTTP', 'hello?\n\n', 400],
+  ['an expectation that cannot be met', get('/v1/pets').replace('\n', '\nExpect: x\n'), 417],
+  ['such an expectation with a body', post('expect').replace('\n', '\nExpect: x\n'), 417],
+  ['an expectation without a key', post('expect').replace('KEY\n', 'Expect: 100-continue\n'), 401],
+  ['CONNECT', 'CONNECT x:1 HTTP/1.1\nHost: x\n\n', 400],
+  ['Upgrade with a GET', get('/v1/pets').replace('\n', '\nConnection: Upgrade\nUpgrade: h2c\n'), 200],
+  ['Upgrade with a POST', post('upgrade').replace('\n', '\nConnection: Upgrade\nUpgrade: websocket\n'), 201],
+  ['Upgrade without a key', 'GET /v1/pets HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: h2c\n\n', 401],
+  ['a large body without a key', large('Content-Length: 70000\n\n' + ' '.repeat(70_000)), 401],
+  ['a chunked body without a key', large('Transfer-Encoding: chunked\n\n2\n{}\n0\n\n'), 401],
+  ['large chunks without a key', large(`Transfer-Encoding: chunked\n\n11170\n${' '.repeat(70_000)}\n0\n\n`), 401],
+  ['a body that is too large', large('KEY\nContent-Length: 70000\n\n' + ' '.repeat(70_000)), 413],
+  ['chunks that are too large', large(`KEY\nTransfer-Encoding: chunked\n\n11170\n${' '.repeat(70_000)}\n0\n\n`), 413],
+  ['a chunk without a size', large('KEY\nTransfer-Encoding: chunked\n\nx\n'), 400],
+];
+
+function large(rest: string): string {
+  return `POST /v1/pets HTTP/1.1\nHost: x\nContent-Type: application/json\n${rest}`;
+}
+
+/** The answers until the service closes the connection, or says nothing more for so long, in milliseconds. */
+async function answers(connection: Connection, quiet: number): Promise<WireAnswer[]> {
+  const found: WireAnswer[] = [];
+  for (;;) {
+    const answer = await Promise.race([connection.answer().catch(() => undefined), pause(quiet)]);
+    if (!answer) return found;
+    if (answer.status >= 200) found.push(answer);
+  }
+}
+
+/** Expects the pets with these names to be stored as often as they are here. */
+async function expectStored(service: ServiceUnderAttack, prefix: string, names: readonly string[]): Promise<void> {
+  expect((await service.stored()).filter((name) => name.startsWith(prefix)).sort()).toEqual([...names].sort());
+}
+
+describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
+  const service = underAttack(workers);
+  let tries = 0;
+
+  it.each(LAST)('nothing behind the last answer is done: %s', async (_what, request, status) => {
+    const name = `behind-${++tries}-`;
+    const connection = await service().open();
+    connection.socket.allowHalfOpen = true;
+    // In the same write, and when the service has closed its side.
+    connection.write(bytes(request + post(`${name}0`)));
+    const [first, ...more] = await answers(connection, 200);
+    if (!connection.socket.destroyed) connection.write(bytes(post(`${name}1`)));
+    more.push(...(await answers(connection, 200)));
+    expect(first?.status).toBe(status);
+    const done = more
+      .filter((answer) => answer.status === 201)
+      .map(({ body }) => (JSON.parse(body) as { name: string }).name);
+    await expectStored(service(), name, done);
+    // Both of them if the connection goes on, and none if it does not.
+    expect(done).toHaveLength(first?.header('Connection') === 'close' ? 0 : 2);
+    connection.destroy();
+  });
+
+  it.each(UNFRAMED)('%s is 400, and nothing of it or behind it is done', async (_what, lines) => {
+    const name = `unframed-${++tries}-`;
+    const body = petBody(`${name}body`);
+    const chunk = `${body.length.toString(16)}\n${body}\n0\n\n`;
+    for (const version of ['1.1', '1.0']) {
+      for (const rest of [body, chunk, '0\n\n', '']) {
+        const connection = await service().open();
+        const framing = lines.replaceAll('LENGTH', String(body.length));
+        const head = `POST /v1/pets HTTP/${version}\nHost: x\nKEY\nContent-Type: application/json\n${framing}\n\n`;
+        connection.write(bytes(head + rest + post(`${name}behind`)));
+        const answer = await connection.answer();
+        expectError(answer, 'bad_request');
+        expect(answer.header('Connection')).toBe('close');
+        await connection.closed;
+        expect(connection.rest).toBe('');
+      }
+    }
+    await expectStored(service(), name, []);
+  });
+
+  it.each(['chunked', 'Chunked', 'CHUNKED', '  chunked '])(
+    'a Transfer-Encoding of %j is read as chunks',
+    async (coding) => {
+      const name = `chunked-${++tries}-`;
+      const body = petBody(`${name}body`);
+      const connection = await service().open();
+      const head = `POST /v1/pets HTTP/1.1\nHost: x\nKEY\nContent-Type: application/json\nTransfer-Encoding: ${coding}\n\n`;
+      connection.write(
+        bytes(`${head}${body.length.toString(16)};a="b"\n${body}\n0\nX-A: b\n\n${post(`${name}behind`)}`),
+      );
+      expect((await answers(connection, 300)).map(({ status }) => status)).toEqual([201, 201]);
+      await expectStored(service(), name, [`${name}body`, `${name}behind`]);
+      connection.destroy();
+    },
+  );
+
+  it.each(PROTOCOLS)('%s is 400, and nothing of it or behind it is done', async (protocol) => {
+    const name = `protocol-${++tries}-`;
+    for (const request of [post(`${name}body`), get('/v1/pets'), get('/v1/pets').replace('GET', 'OPTIONS')]) {
+      const connection = await service().open();
+      connection.write(bytes(request.replace('HTTP/1.1', protocol) + post(`${name}behind`)));
+      const answer = await connection.answer();
+      expectError(answer, 'bad_request');
+      expect(answer.header('Connection')).toBe('close');
+      await connection.closed;
+      expect(connection.rest).toBe('');
+    }
+    await expectStored(service(), name, []);
+  });
+});
+
+describe.each([1, 2])('of %i process(es), behind 408', (workers) => {
+  const service = underAttack(workers, { HEADERS_TIMEOUT: '300', REQUEST_TIMEOUT: '600' });
+
+  it.each([
+    ['the rest of a head', 40],
+    ['the rest of a body', -1],
+  ])('%s is not taken any more', async (what, end) => {
+    const request = bytes(post(what) + post(`${what}, and behind it`));
+    const connection = await service().open();
+    connection.socket.allowHalfOpen = true;
+    const cut = end < 0 ? bytes(post(what)).length + end : end;
+    connection.write(request.subarray(0, cut));
+    expectError(await connection.answer(), 'request_timeout');
+    connection.write(request.subarray(cut));
+    expect(await answers(connection, 200)).toEqual([]);
+    await expectStored(service(), what, []);
+    connection.destroy();
+  });
+});
