@@ -144,7 +144,7 @@ export function readConfig(env: Environment = process.env): Config {
       rateLimit: limit('RATE_LIMIT'),
       authFailureLimit: limit('AUTH_FAILURE_LIMIT'),
     },
-    log: { level, json: production, shared: workers > 1 },
+    log: { level, json: production },
     metrics:
       text('METRICS_PORT') === undefined
         ? undefined

@@ -216,7 +216,7 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'LOG_LEVEL',
     read: ({ log }) => log,
-    unset: { level: 'warn', json: false, shared: false },
+    unset: { level: 'warn', json: false },
     good: (['silent', 'error', 'warn', 'info', 'debug'] as const).map((level) => [level, { level, json: false }]),
     bad: ['x'.repeat(100_000), 'trace', 'Info', 'warn ', '30', 'constructor', 'info\nwarn'],
   },
@@ -337,7 +337,7 @@ describe('API_KEYS_FILE', () => {
 
 describe('the environment', () => {
   it('of production has a log of JSON that tells more', () => {
-    expect(readConfig({ NODE_ENV: 'production' }).log).toEqual({ level: 'info', json: true, shared: false });
+    expect(readConfig({ NODE_ENV: 'production' }).log).toEqual({ level: 'info', json: true });
   });
 
   it('of several processes has no store in memory', () => {
