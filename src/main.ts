@@ -5,6 +5,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Actions } from './adapters/cli/actions.js';
 import { program } from './adapters/cli/program.js';
 import type { LastingUrl } from './adapters/persistence/database-url.js';
+import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import type { ApiKeyService } from './application/keys/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
@@ -63,6 +64,7 @@ async function withSchema<T>(
 ): Promise<T> {
   const { database, databaseLimits } = readConfig();
   if (database.engine === 'memory') throw new UsageError('DATABASE_URL=memory: has no schema.');
+  if (database.engine === 'sqlite') makeSqliteFile('DATABASE_URL', database.file);
   const { withEngine } = await import('./adapters/persistence/typeorm/open-database.js');
   const steps = await import('./adapters/persistence/typeorm/schema-steps.js');
   return withEngine(database, databaseLimits, (engine) => use(engine, steps));
