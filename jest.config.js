@@ -4,6 +4,7 @@ export default {
   globalSetup: '<rootDir>/test/support/servers.ts',
   globalTeardown: '<rootDir>/test/support/servers.teardown.ts',
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
+  modulePathIgnorePatterns: ['<rootDir>/(dist|test-output)/'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },

@@ -38,6 +38,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** RFC 6750's token68, of a length that is worth guessing at. */
 const API_KEY = /^(?=.{16,255}$)[A-Za-z0-9\-._~+/]+=*$/;
 
+/** Characters of an authority and a path (RFC 3986, sections 3.2.2 and 3.3); a user and a password are no part of it. */
+const BASE_URL = /^https?:\/\/[\w.~!$&'()*+,;=:%[\]-]+(?:\/[\w.~!$&'()*+,;=:@%-]*)*\/v1$/;
+
 /** Reads the environment, the only place that does; throws `ConfigError`. A variable that is set to nothing is as good as unset. */
 export function readConfig(env: Environment = process.env): Config {
   const text = (name: string): string | undefined => env[name] || undefined;
@@ -46,7 +49,7 @@ export function readConfig(env: Environment = process.env): Config {
     const value = text(name);
     if (value === undefined) return fallback;
     if (!/^[0-9]{1,9}$/.test(value) || Number(value) < min || Number(value) > max) {
-      throw new ConfigError(`${name} must be an integer from ${min} to ${max}${unit}, not ${JSON.stringify(value)}.`);
+      throw new ConfigError(`${name} must be an integer from ${min} to ${max}${unit}, not ${quoted(value)}.`);
     }
     return Number(value);
   };
@@ -59,10 +62,18 @@ export function readConfig(env: Environment = process.env): Config {
   const baseUrl = (name: string): string => {
     const value = text(name) ?? '/v1';
     // It goes out with every link, and so has no place for a password; nor has the message.
-    if (value !== '/v1' && !/^https?:\/\/[^/?#@\s"<>]+(?:\/[^?#\s"<>]*)?(?<=\/v1)$/.test(value)) {
+    if (value !== '/v1' && !(BASE_URL.test(value) && URL.canParse(value))) {
       throw new ConfigError(
-        `${name} must be an http or https address, without user or password, that ends in /v1, such as https://pets.example.com/v1.`,
+        `${name} must be an http or https address in ASCII, without user or password, that ends in /v1, such as https://pets.example.com/v1; other characters are written as punycode in the name (https://xn--r8jz45g.jp/v1) and percent-encoded in the path.`,
       );
+    }
+    return value;
+  };
+
+  const host = (name: string): string => {
+    const value = text(name) ?? '127.0.0.1';
+    if (!/^[\x21-\x7e]{1,253}$/.test(value)) {
+      throw new ConfigError(`${name} must be an address or a name of this machine, in ASCII, not ${quoted(value)}.`);
     }
     return value;
   };
@@ -71,8 +82,7 @@ export function readConfig(env: Environment = process.env): Config {
   // Where a person watches, the greeting should stay in sight.
   const wanted = text('LOG_LEVEL') ?? (production ? 'info' : 'warn');
   const level = LOG_LEVELS.find((each) => each === wanted);
-  if (!level)
-    throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not ${JSON.stringify(wanted)}.`);
+  if (!level) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not ${quoted(wanted)}.`);
 
   const workers = integer('WEB_CONCURRENCY', 1, 1, 64);
   const database = readDatabaseUrl('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite');
@@ -84,16 +94,27 @@ export function readConfig(env: Environment = process.env): Config {
 
   const stopTimeout = milliseconds('STOP_TIMEOUT', 10_000);
   const stopDelay = milliseconds('STOP_DELAY', 0, 0);
-  const stopLinger = milliseconds('STOP_LINGER', Math.min(1_000, Math.floor(stopTimeout / 2)));
+  const stopLinger = milliseconds(
+    'STOP_LINGER',
+    Math.min(1_000, Math.max(0, Math.floor((stopTimeout - stopDelay) / 2))),
+  );
   if (stopTimeout <= stopDelay + stopLinger) {
     throw new ConfigError(
       `STOP_TIMEOUT must be more than STOP_DELAY and STOP_LINGER together, ${stopDelay + stopLinger} (milliseconds), not ${stopTimeout}.`,
     );
   }
 
+  const requestTimeout = milliseconds('REQUEST_TIMEOUT', 15_000);
+  const headersTimeout = milliseconds('HEADERS_TIMEOUT', Math.min(10_000, requestTimeout));
+  if (headersTimeout > requestTimeout) {
+    throw new ConfigError(
+      `HEADERS_TIMEOUT must be at most REQUEST_TIMEOUT, ${requestTimeout} (milliseconds), not ${headersTimeout}.`,
+    );
+  }
+
   return {
     port: integer('PORT', 3000, 0, 65_535),
-    host: text('HOST') ?? '127.0.0.1',
+    host: host('HOST'),
     workers,
     production,
     stopDelay,
@@ -113,8 +134,8 @@ export function readConfig(env: Environment = process.env): Config {
       productionBaseUrl: baseUrl('PRODUCTION_BASE_URL'),
       stagingBaseUrl: baseUrl('STAGING_BASE_URL'),
       corsOrigins: origins(text('CORS_ORIGINS')),
-      headersTimeout: milliseconds('HEADERS_TIMEOUT', 10_000),
-      requestTimeout: milliseconds('REQUEST_TIMEOUT', 15_000),
+      headersTimeout,
+      requestTimeout,
       keepAliveTimeout: milliseconds('KEEP_ALIVE_TIMEOUT', 75_000),
       idleTimeout: milliseconds('IDLE_TIMEOUT', 30_000),
       maxConnections: integer('MAX_CONNECTIONS', 10_000, 1, 1_000_000),
@@ -124,11 +145,11 @@ export function readConfig(env: Environment = process.env): Config {
       rateLimit: limit('RATE_LIMIT'),
       authFailureLimit: limit('AUTH_FAILURE_LIMIT'),
     },
-    log: { level, json: production, shared: workers > 1 },
+    log: { level, json: production },
     metrics:
       text('METRICS_PORT') === undefined
         ? undefined
-        : { port: integer('METRICS_PORT', 0, 0, 65_535), host: text('METRICS_HOST') ?? '127.0.0.1' },
+        : { port: integer('METRICS_PORT', 0, 0, 65_535), host: host('METRICS_HOST') },
   };
 }
 
@@ -149,7 +170,7 @@ function fileText(name: string, path: string | undefined): string | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new ConfigError(
-      `${name} must be the path of a file of API keys, one to a line; ${JSON.stringify(path)} cannot be read (${code}).`,
+      `${name} must be the path of a file of API keys, one to a line; ${quoted(path)} cannot be read (${code}).`,
     );
   }
 }
@@ -171,8 +192,13 @@ function origins(list: string | undefined): string[] {
   const bad = found.findIndex((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
   if (bad >= 0) {
     throw new ConfigError(
-      `CORS_ORIGINS must be origins parted by commas, such as https://shop.example.com; origin ${bad + 1} is none.`,
+      `CORS_ORIGINS must be origins as browsers send them (in small letters, a name in punycode), with commas in between, such as https://shop.example.com; origin ${bad + 1} is none.`,
     );
   }
   return found;
+}
+
+/** A value for a message of one line. */
+function quoted(value: string): string {
+  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
 }

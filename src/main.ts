@@ -1,16 +1,16 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Actions } from './adapters/cli/actions.js';
 import { program } from './adapters/cli/program.js';
 import type { LastingUrl } from './adapters/persistence/database-url.js';
+import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import type { ApiKeyService } from './application/keys/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
 import type { PetService } from './application/pets/pet.service.js';
 import { ConfigError, readConfig, readDatabaseUrl } from './config.js';
-import { supervise, work } from './process/workers.js';
 
 // What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
 
@@ -21,9 +21,9 @@ function print(line: string): void {
 /** Serves by as many processes as are configured, this one being the only one, their primary, or one of them. */
 async function serve(): Promise<void> {
   const config = readConfig();
-  if (cluster.isWorker) await work(config);
-  else if (config.workers > 1) await supervise(config, print);
-  else await (await import('./process/serve.js')).serve(config, print);
+  if (cluster.isPrimary && config.workers === 1) return (await import('./process/serve.js')).serve(config);
+  const { supervise, work } = await import('./process/workers.js');
+  await (cluster.isPrimary ? supervise(config) : work(config));
 }
 
 /** Lends the keys of the configured store to a command. */
@@ -64,6 +64,7 @@ async function withSchema<T>(
 ): Promise<T> {
   const { database, databaseLimits } = readConfig();
   if (database.engine === 'memory') throw new UsageError('DATABASE_URL=memory: has no schema.');
+  if (database.engine === 'sqlite') makeSqliteFile('DATABASE_URL', database.file);
   const { withEngine } = await import('./adapters/persistence/typeorm/open-database.js');
   const steps = await import('./adapters/persistence/typeorm/schema-steps.js');
   return withEngine(database, databaseLimits, (engine) => use(engine, steps));
@@ -98,8 +99,23 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   }
 }
 
+/** Adds what `.env` in the working folder says to the environment, which goes before it. */
+function loadEnvFile(): void {
+  if (!existsSync('.env')) return;
+  try {
+    process.loadEnvFile('.env');
+  } catch (error) {
+    const reason = statSync('.env').isDirectory() ? 'is a folder' : 'cannot be read';
+    throw new ConfigError(`.env must be a file of settings, NAME=value in each line; this one ${reason}.`, {
+      cause: error,
+    });
+  }
+}
+
+// A reader that is gone is no reason to end.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 try {
-  if (existsSync('.env')) process.loadEnvFile('.env');
+  loadEnvFile();
   await program(
     {
       serve,
@@ -122,7 +138,6 @@ try {
     error instanceof StoreUnavailable ||
     (error as { syscall?: string }).syscall;
   process.stderr.write(`${expected ? (error as Error).message : (error as Error).stack}\n`);
-  process.exitCode = 1;
-  // Its channel to the primary would keep it.
-  if (cluster.isWorker) process.exit();
+  // What is left open would keep the process.
+  process.exit(1);
 }

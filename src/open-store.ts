@@ -1,4 +1,5 @@
 import type { DatabaseLimits, DatabaseUrl } from './adapters/persistence/database-url.js';
+import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { DatabaseObserver } from './adapters/persistence/typeorm/database.js';
 import type { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import type { Installation } from './application/installation.port.js';
@@ -38,6 +39,7 @@ export async function openStore(
       close: () => Promise.resolve(),
     };
   }
+  if (url.engine === 'sqlite') makeSqliteFile('DATABASE_URL', url.file);
   const { openDatabase } = await import('./adapters/persistence/typeorm/open-database.js');
   const { TypeOrmApiKeyRepository } = await import('./adapters/persistence/typeorm/keys/typeorm-api-key.repository.js');
   const { TypeOrmInstallation } = await import('./adapters/persistence/typeorm/installation/typeorm-installation.js');

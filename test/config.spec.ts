@@ -18,7 +18,22 @@ const server = { user: 'me', database: 'pets', pool: 10 };
 
 const KEYS = ['a-key-of-16-char', 'B'.repeat(255), 'with+all/of._~-it=='];
 
-const BAD_INTEGERS = ['x', '-1', '1.5', '1e3', '0x10', ' 5', '5 ', '+5', '9999999999', '1\n2', '٣', 'Infinity'];
+const BAD_INTEGERS = [
+  'x',
+  '-1',
+  '1.5',
+  '1e3',
+  '0x10',
+  ' 5',
+  '5 ',
+  '+5',
+  '9999999999',
+  '1\n2',
+  '٣',
+  'Infinity',
+  '1'.repeat(100_000),
+];
+const BAD_HOSTS = [' ', 'a b', 'a\nb', '例え.jp', 'x'.repeat(254)];
 const BAD_BASES = [
   'pets.example.com/v1',
   'ftp://pets.example.com/v1',
@@ -33,6 +48,13 @@ const BAD_BASES = [
   'https://pets.example.com/v1\n',
   'https://pets.example.com/">/v1',
   'https://user:hunter2@pets.example.com/v1',
+  'https://例え.jp/v1',
+  'https://pets.example.com/né/v1',
+  'https://pets.example.com/\x7f/v1',
+  'https://pets.example.com\\v1/v1',
+  'https://pets.example.com:99999/v1',
+  'https://[::1/v1',
+  'x'.repeat(100_000),
   '/v2',
   'v1',
 ];
@@ -41,6 +63,8 @@ const GOOD_BASES = [
   'https://pets.example.com/v1',
   'http://127.0.0.1:8080/v1',
   'https://example.com/pets/api/v1',
+  'https://xn--r8jz45g.jp/caf%C3%A9/v1',
+  'https://[::1]:8443/v1',
 ];
 
 function milliseconds(name: string, read: (config: Config) => unknown, unset: number): Setting {
@@ -92,8 +116,9 @@ const SETTINGS: readonly Setting[] = [
     good: [
       ['0.0.0.0', '0.0.0.0'],
       ['::1', '::1'],
+      ['pets.internal', 'pets.internal'],
     ],
-    bad: [],
+    bad: BAD_HOSTS,
   },
   {
     name: 'WEB_CONCURRENCY',
@@ -211,12 +236,9 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'LOG_LEVEL',
     read: ({ log }) => log,
-    unset: { level: 'warn', json: false, shared: false },
-    good: (['silent', 'error', 'warn', 'info', 'debug'] as const).map((level) => [
-      level,
-      { level, json: false, shared: false },
-    ]),
-    bad: ['trace', 'Info', 'warn ', '30', 'constructor', 'info\nwarn'],
+    unset: { level: 'warn', json: false },
+    good: (['silent', 'error', 'warn', 'info', 'debug'] as const).map((level) => [level, { level, json: false }]),
+    bad: ['x'.repeat(100_000), 'trace', 'Info', 'warn ', '30', 'constructor', 'info\nwarn'],
   },
   {
     name: 'METRICS_PORT',
@@ -250,9 +272,19 @@ const SETTINGS: readonly Setting[] = [
       'https://user:hunter2@shop.example.com',
       'file:///tmp',
       'https://a.example\nhttps://b.example',
+      'https://例え.jp',
     ],
   },
-  milliseconds('HEADERS_TIMEOUT', ({ http }) => http.headersTimeout, 10_000),
+  {
+    name: 'HEADERS_TIMEOUT',
+    read: ({ http }) => http.headersTimeout,
+    unset: 10_000,
+    good: [
+      ['1', 1],
+      ['15000', 15_000],
+    ],
+    bad: ['0', '15001', '3600001', ...BAD_INTEGERS],
+  },
   milliseconds('REQUEST_TIMEOUT', ({ http }) => http.requestTimeout, 15_000),
   milliseconds('KEEP_ALIVE_TIMEOUT', ({ http }) => http.keepAliveTimeout, 75_000),
   milliseconds('IDLE_TIMEOUT', ({ http }) => http.idleTimeout, 30_000),
@@ -282,7 +314,7 @@ describe.each(SETTINGS)('$name', ({ name, read, unset, good, bad }) => {
   it('refuses anything else in one line that names it, says what it takes, and repeats no secret', () => {
     for (const value of bad) {
       const message = complaint({ [name]: value });
-      expect(message).toMatch(new RegExp(`^${name}\\b.{20,}\\.$`));
+      expect(message).toMatch(new RegExp(`^${name}\\b.{20,500}\\.$`));
       expect(message).not.toContain('hunter2');
     }
   });
@@ -325,11 +357,10 @@ describe('API_KEYS_FILE', () => {
 
 describe('the environment', () => {
   it('of production has a log of JSON that tells more', () => {
-    expect(readConfig({ NODE_ENV: 'production' }).log).toEqual({ level: 'info', json: true, shared: false });
+    expect(readConfig({ NODE_ENV: 'production' }).log).toEqual({ level: 'info', json: true });
   });
 
-  it('of several processes has a log that is shared, and no store in memory', () => {
-    expect(readConfig({ WEB_CONCURRENCY: '2' }).log.shared).toBe(true);
+  it('of several processes has no store in memory', () => {
     expect(readConfig({ WEB_CONCURRENCY: '1', DATABASE_URL: 'memory:' }).workers).toBe(1);
     const message = complaint({ WEB_CONCURRENCY: '2', DATABASE_URL: 'memory:' });
     expect(message).toMatch(
@@ -337,11 +368,34 @@ describe('the environment', () => {
     );
   });
 
+  it('has limits of time that fit together', () => {
+    const { http } = readConfig({ REQUEST_TIMEOUT: '5000' });
+    expect([http.headersTimeout, http.requestTimeout]).toEqual([5_000, 5_000]);
+    expect(readConfig({ REQUEST_TIMEOUT: '3600000', HEADERS_TIMEOUT: '3600000' }).http.headersTimeout).toBe(3_600_000);
+    expect(complaint({ REQUEST_TIMEOUT: '5000', HEADERS_TIMEOUT: '5001' })).toBe(
+      'HEADERS_TIMEOUT must be at most REQUEST_TIMEOUT, 5000 (milliseconds), not 5001.',
+    );
+    expect(readConfig({ STOP_TIMEOUT: '1000', STOP_DELAY: '900' }).http.stopLinger).toBe(50);
+    for (const [delay, linger] of [
+      ['1000', ''],
+      ['500', '500'],
+      ['', '1000'],
+    ]) {
+      const message = complaint({ STOP_TIMEOUT: '1000', STOP_DELAY: delay as string, STOP_LINGER: linger as string });
+      expect(message).toMatch(
+        /^STOP_TIMEOUT must be more than STOP_DELAY and STOP_LINGER together, 1000 .* not 1000\.$/,
+      );
+    }
+  });
+
   it('has an address for the metrics, where they have a port', () => {
     const metrics = (host: string) => readConfig({ METRICS_PORT: '9464', METRICS_HOST: host }).metrics;
     expect(metrics('')).toEqual({ port: 9464, host: '127.0.0.1' });
     expect(metrics('0.0.0.0')).toEqual({ port: 9464, host: '0.0.0.0' });
     expect(readConfig({ METRICS_HOST: '0.0.0.0' }).metrics).toBeUndefined();
+    for (const bad of BAD_HOSTS) {
+      expect(complaint({ METRICS_PORT: '0', METRICS_HOST: bad })).toMatch(/^METRICS_HOST must be .{20,500}\.$/);
+    }
   });
 
   it('may have variables that are none of the settings', () => {

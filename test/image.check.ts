@@ -113,9 +113,11 @@ describe('what the Dockerfile builds', () => {
     expect(await ended).toEqual([0, null]);
     const lines = output.split('\n').filter((line) => line.startsWith('{'));
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'info', msg: 'The pet store is open.', address: expect.stringMatching(/^http:.*\/v1$/) },
       { level: 'info', method: 'POST', route: '/v1/pets', status: 201, key: 'configured-1' },
       { level: 'info', method: 'GET', route: '/v1/pets', status: 200, key: 'configured-1' },
       { level: 'info', method: 'GET', route: '/openapi.json', status: 200 },
+      { level: 'info', msg: 'The pet store is closed.', code: 0 },
     ]);
     expect(await health()).toBe(1);
   });

@@ -60,7 +60,7 @@ describeOnServers('two processes on one $name', (kind) => {
       let greeting = '';
       service.stdout.on('data', (chunk: Buffer) => {
         greeting += chunk.toString();
-        const address = /http:\/\/127\.0\.0\.1:\d+(?=\/v1\n)/.exec(greeting)?.[0];
+        const address = /http:\/\/127\.0\.0\.1:\d+(?=\/v1")/.exec(greeting)?.[0];
         if (address !== undefined) resolve(address);
       });
       service.once('exit', () => reject(new Error(`The service did not start: ${greeting}`)));

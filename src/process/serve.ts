@@ -1,55 +1,53 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Server } from 'node:net';
-import { INestApplication } from '@nestjs/common';
-import { listen } from '../adapters/net/listen.js';
 import { Log } from '../adapters/log/log.js';
+import { listen } from '../adapters/net/listen.js';
 import { StoreUnavailable } from '../application/errors.js';
 import { HealthService } from '../application/health.service.js';
 import { ApiKeyService } from '../application/keys/api-key.service.js';
 import { createApp } from '../app.js';
-import { Config } from '../config.js';
+import type { Config } from '../config.js';
 import { stopOnSignal } from './graceful-stop.js';
+import { greet, type KeysFound, type Opening } from './greeting.js';
+
+/** Serves by this process alone until SIGTERM or SIGINT. */
+export async function serve(config: Config): Promise<void> {
+  const log = new Log(config.log);
+  const { opening } = await open(config, log);
+  greet(opening, config, log);
+}
 
 /**
- * Serves until SIGTERM or SIGINT: then takes no connection any more, finishes what is under way, and closes the store. `print` takes
- * the greeting, line by line. Resolves, once it serves, to what stops it without a signal.
+ * Serves until SIGTERM or SIGINT: then takes no connection any more, finishes what is under way, and closes the store. Resolves, once it
+ * serves, to what there is to say of that, and to what stops it without a signal.
  */
-export async function serve(config: Config, print: (line: string) => void): Promise<() => void> {
-  const log = new Log(config.log);
+export async function open(config: Config, log: Log): Promise<{ opening: Opening; stop: () => void }> {
   const app = await createApp(config, log);
-  const close = async () => {
-    await app.close();
-    await log.close();
-  };
   let address: string;
   try {
     address = await listen(app.getHttpServer() as Server, config, { port: 'PORT', host: 'HOST' });
   } catch (error) {
     // What is left open would keep the process.
-    await close();
+    await app.close();
     throw error;
   }
   const stop = stopOnSignal(async () => {
     app.get(HealthService).beginStop();
     await delay(config.stopDelay);
-    await close();
+    await app.close();
   }, config.stopTimeout);
-  print(`The pet store is open at ${address}/v1`);
-  print(`Docs: ${address}/docs`);
-  if (!config.production) await greet(app, address, print);
-  return stop;
+  return { opening: { address, keys: await keysFound(config, app.get(ApiKeyService)) }, stop };
 }
 
-/** Makes a first key if there is none, and shows how to use it: the only time that the text of a key is printed by a start. */
-async function greet(app: INestApplication, address: string, print: (line: string) => void): Promise<void> {
-  const command = '"npx petstore keys create --name NAME"';
+/** Makes a first key if there is none, outside production: there, no start prints the text of a key. */
+async function keysFound({ apiKeys, production }: Config, keys: ApiKeyService): Promise<KeysFound> {
+  if (apiKeys.length > 0) return 'configured';
   try {
-    const key = await app.get(ApiKeyService).createFirst();
-    if (key === undefined) return print(`Keys: those made before are valid; ${command} makes another.`);
-    print(`Key:  ${key} (shown this once)`);
-    print(`Try:  curl -i -H 'Authorization: Bearer ${key}' ${address}/v1/pets`);
+    if (production) return (await keys.list()).length > 0 ? 'stored' : 'none';
+    const made = await keys.createFirst();
+    return made === undefined ? 'stored' : { made };
   } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error;
-    print(`Keys: none can be made before the database is there; then ${command} makes one.`);
+    if (error instanceof StoreUnavailable) return 'unknown';
+    throw error;
   }
 }

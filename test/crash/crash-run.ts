@@ -199,7 +199,7 @@ class CrashRun {
       let greeting = '';
       service.stdout.on('data', (chunk: Buffer) => {
         greeting += chunk.toString();
-        const found = /http:\/\/127\.0\.0\.1:(\d+)\/v1\n/.exec(greeting)?.[1];
+        const found = /http:\/\/127\.0\.0\.1:(\d+)\/v1"/.exec(greeting)?.[1];
         if (found !== undefined) resolve(Number(found));
       });
       service.once('exit', () => reject(new Error(`The service did not start: ${greeting}`)));

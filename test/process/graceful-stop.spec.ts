@@ -54,7 +54,7 @@ describe('a service that is told to stop', () => {
       let greeting = '';
       service.stdout?.on('data', (chunk: Buffer) => {
         greeting += chunk.toString();
-        const port = /http:\/\/127\.0\.0\.1:(\d+)\/v1\n/.exec(greeting)?.[1];
+        const port = /http:\/\/127\.0\.0\.1:(\d+)\/v1"/.exec(greeting)?.[1];
         if (port !== undefined) resolve(Number(port));
       });
       service.once('exit', () => reject(new Error(`The service did not start: ${greeting}`)));

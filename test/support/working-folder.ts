@@ -33,7 +33,7 @@ export class WorkingFolder {
   /** Starts the service on a free port, and resolves once its greeting is there. */
   async serve(variables: Variables = {}): Promise<RunningService> {
     const service = this.start(variables);
-    await service.greeted(variables.NODE_ENV === 'production' ? /^Docs: .*\n/m : /^(Try|Keys): .*\n/m);
+    await service.greeted(variables.NODE_ENV === 'production' ? /"The pet store is open\."\}\n/ : /^(Try|Keys): .*\n/m);
     return service;
   }
 
@@ -101,7 +101,7 @@ export class RunningService {
 
   /** The base address that the greeting names. */
   get address(): string {
-    return /open at (http:\S+)/.exec(this.log)?.[1] as string;
+    return /(?:open at |"address":")(http:[^\s"]+)/.exec(this.log)?.[1] as string;
   }
 
   /** The key that the greeting shows; undefined where it shows none. */

@@ -1,70 +1,123 @@
-import { once } from 'node:events';
-import { destination } from 'pino';
+import { writeSync } from 'node:fs';
 
-/** How many bytes of lines are written together. */
-const BATCH = 65_536;
-
-/** How many bytes a pipe takes as one, unmixed with what other processes write to it (pipe(7), PIPE_BUF on Linux). */
-const UNMIXED = 4_096;
+/** How many bytes are written at once: as many as a pipe takes as one, unmixed with what other processes write to it (pipe(7), PIPE_BUF). */
+const BATCH = 4_096;
 
 /** How long a line may wait for others, in milliseconds. */
-const PATIENCE = 250;
+const PATIENCE = 50;
 
 /** How much may wait for a reader that does not read, in bytes; what comes then is dropped. */
 const MAX_WAITING = 16 * 1024 * 1024;
 
+/** How long the end of the process waits for a reader that takes nothing, in milliseconds. */
+const STALLED = 500;
+
+/** How long the end of the process waits for a slow reader, in milliseconds. */
+const SLOW = 3_000;
+
+/** How long to pause before a full pipe is tried again at the end, in milliseconds. */
+const PAUSE = 2;
+
+interface Batch {
+  readonly bytes: Buffer;
+  readonly lines: number;
+}
+
 /**
  * Standard output, written to without waiting and many lines at a time: to hand each line over by itself costs more than to make
- * it. What waits is written when the process exits, whatever the reason, unless it is killed.
+ * it. A reader that is gone or does not read costs lines, which are counted, and neither time nor memory. What waits is written when the
+ * process exits, whatever the reason, unless it is killed.
  */
 export class BatchedOutput {
-  private readonly out: ReturnType<typeof destination>;
-  private batch: Buffer;
+  private readonly waiting: Batch[] = [];
+  private waitingBytes = 0;
+  private batch = Buffer.allocUnsafeSlow(BATCH);
   private filled = 0;
+  private lines = 0;
+  private dropped = 0;
+  private writing = false;
   private timer: NodeJS.Timeout | undefined;
-  private closed = false;
 
-  /** `shared` says whether other processes write to the same standard output: each line stays whole all the same. */
-  constructor(shared: boolean) {
-    const size = shared ? UNMIXED : BATCH;
-    const buffers = { contentMode: 'buffer' } as const;
-    this.out = destination({ dest: 1, sync: false, maxLength: MAX_WAITING, maxWrite: size, ...buffers });
-    this.batch = Buffer.allocUnsafeSlow(size);
-    process.once('exit', () => {
-      if (this.closed) return;
-      this.pass();
-      this.out.flushSync();
-    });
+  /** `tellDropped` is called, once there is room again, with the number of lines that were dropped. */
+  constructor(private readonly tellDropped: (lines: number) => void) {
+    process.once('exit', () => this.flush());
   }
 
   /** Takes a line over, as bytes: as texts they would be copied by each garbage collection until they are written. */
   write(line: string): void {
+    if (this.waitingBytes >= MAX_WAITING) {
+      this.dropped++;
+      return;
+    }
     // A character has three bytes at most.
     const most = line.length * 3;
-    if (this.filled + most > this.batch.length) this.pass();
-    if (most > this.batch.length) return this.hand(Buffer.from(line));
+    if (this.filled + most > BATCH) this.pass();
+    if (most > BATCH) return this.queue({ bytes: Buffer.from(line), lines: 1 });
     this.filled += this.batch.write(line, this.filled);
-    this.timer ??= setTimeout(() => this.pass(), PATIENCE).unref();
-  }
-
-  /** Resolves once all is written. Nothing can be written any more. */
-  async close(): Promise<void> {
-    this.closed = true;
-    this.pass();
-    this.out.end();
-    await once(this.out, 'close');
+    this.lines++;
+    // While the reader does not read, batches become full.
+    if (!this.writing) this.timer ??= setTimeout(() => this.pass(), PATIENCE).unref();
   }
 
   private pass(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (this.filled === 0) return;
-    this.hand(this.batch.subarray(0, this.filled));
-    this.batch = Buffer.allocUnsafeSlow(this.batch.length);
-    this.filled = 0;
+    if (this.lines === 0) return;
+    const batch = { bytes: this.batch.subarray(0, this.filled), lines: this.lines };
+    this.batch = Buffer.allocUnsafeSlow(BATCH);
+    this.filled = this.lines = 0;
+    this.queue(batch);
   }
 
-  private hand(bytes: Buffer): void {
-    this.out.write(bytes as unknown as string);
+  private queue(batch: Batch): void {
+    this.waiting.push(batch);
+    this.waitingBytes += batch.bytes.length;
+    this.next();
+  }
+
+  /** Has one batch written after the other: Node would write all that it has been handed as one. */
+  private next(): void {
+    const [batch] = this.waiting;
+    if (!batch || this.writing) return;
+    this.writing = true;
+    process.stdout.write(batch.bytes, (error) => {
+      this.writing = false;
+      this.waiting.shift();
+      this.waitingBytes -= batch.bytes.length;
+      if (error) this.dropped += batch.lines;
+      else if (this.waitingBytes < MAX_WAITING / 2) this.tellOfDropped();
+      if (this.waiting.length > 0) this.next();
+      else if (this.lines > 0) this.timer ??= setTimeout(() => this.pass(), PATIENCE).unref();
+    });
+  }
+
+  private tellOfDropped(): void {
+    if (this.dropped === 0) return;
+    const { dropped } = this;
+    this.dropped = 0;
+    this.tellDropped(dropped);
+  }
+
+  /** Writes what waits, as long as somebody takes it. */
+  private flush(): void {
+    // What Node has passed on already it has not told yet.
+    if (this.writing && process.stdout.writableLength === 0) this.waiting.shift();
+    this.writing = true;
+    this.tellOfDropped();
+    this.pass();
+    const end = performance.now() + SLOW;
+    let patience = performance.now() + STALLED;
+    for (let { bytes } of this.waiting) {
+      while (bytes.length > 0) {
+        try {
+          bytes = bytes.subarray(writeSync(1, bytes));
+          patience = performance.now() + STALLED;
+        } catch (error) {
+          const isFull = (error as NodeJS.ErrnoException).code === 'EAGAIN';
+          if (!isFull || performance.now() > Math.min(patience, end)) return;
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE);
+        }
+      }
+    }
   }
 }

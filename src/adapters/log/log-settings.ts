@@ -6,6 +6,4 @@ export interface LogSettings {
   readonly level: (typeof LOG_LEVELS)[number];
   /** Whether lines are JSON, for programs; else they are for people. */
   readonly json: boolean;
-  /** Whether other processes write to the same standard output. */
-  readonly shared?: boolean;
 }

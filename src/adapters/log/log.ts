@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { Logger, pino } from 'pino';
+import { UsageError } from '../../application/errors.js';
 import { BatchedOutput } from './batched-output.js';
 import { LogSettings } from './log-settings.js';
 import { readable } from './readable.js';
@@ -18,24 +19,22 @@ export interface RequestLine {
 /** The log: lines of JSON, or of text for people, each with a time and a level. */
 export class Log implements LoggerService {
   private readonly pino: Logger;
+  private readonly output: { write(line: string): void };
 
-  private readonly output: BatchedOutput | undefined;
-
-  /** Writes to standard output, JSON, and what must not be mixed with others' lines, in batches; or hands each line to `write`. */
-  constructor({ level, json, shared = false }: LogSettings, write?: (line: string) => void) {
-    if ((json || shared) && !write) this.output = new BatchedOutput(shared);
+  /** Writes to standard output, or hands each line to `write`. */
+  constructor({ level, json }: LogSettings, write?: (line: string) => void) {
+    const lost = (lines: number) => this.warn(`${lines} lines are missing here, which nobody read in time.`, 'log');
+    this.output = write ? { write } : new BatchedOutput(lost);
     const { output } = this;
-    const print = write ?? ((line: string) => void (output ?? process.stdout).write(line));
     this.pino = pino(
       { level, base: null, timestamp, formatters: { level: (label) => ({ level: label }) } },
-      json && output ? output : { write: json ? print : (line) => print(readable(line)) },
+      json ? output : { write: (line) => output.write(readable(line)) },
     );
   }
 
-  /** Resolves once all lines are written; there can be none after it. */
-  async close(): Promise<void> {
-    this.pino.level = 'silent';
-    await this.output?.close();
+  /** Writes a line as it is, at every level: what whoever starts the service is greeted with. */
+  print(line: string): void {
+    this.output.write(`${line}\n`);
   }
 
   /** Whether requests have lines at this level. */
@@ -58,12 +57,18 @@ export class Log implements LoggerService {
     else this.pino.info(line);
   }
 
+  info(message: unknown, ...more: unknown[]): void {
+    this.say('info', message, more);
+  }
+
   /** Nest tells at this level what it puts together, which is for whoever debugs. */
   log(message: unknown, ...more: unknown[]): void {
     this.say('debug', message, more);
   }
 
   error(message: unknown, ...more: unknown[]): void {
+    // Nest logs what ends a start and throws it too: who started the service tells it.
+    if (message instanceof UsageError) return;
     this.say('error', message, more);
   }
 

@@ -1,0 +1,48 @@
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { UsageError } from '../../application/errors.js';
+
+/** How a SQLite database begins (https://www.sqlite.org/fileformat.html, section 1.3). */
+const MAGIC = 'SQLite format 3\0';
+
+/**
+ * Makes the file of a SQLite database, and its folder, the owner's alone, if they are not there. Throws `UsageError`, one line that
+ * begins with the setting's `name`, if there can be no database at this path.
+ */
+export function makeSqliteFile(name: string, file: string): void {
+  const trouble = troubleOf(file);
+  if (trouble !== undefined) {
+    throw new UsageError(`${name} must be sqlite:FILE, a file that is a database or can be made; ${trouble}.`);
+  }
+}
+
+function troubleOf(file: string): string | undefined {
+  const shown = JSON.stringify(file.length > 100 ? `${file.slice(0, 100)}…` : file);
+  try {
+    makeFolder(dirname(resolve(file)));
+    const opened = openSync(file, 'a+', 0o600);
+    try {
+      if (!fstatSync(opened).isFile()) return `${shown} is no file`;
+      const head = Buffer.alloc(MAGIC.length);
+      const length = readSync(opened, head, 0, MAGIC.length, 0);
+      return length > 0 && head.toString('latin1') !== MAGIC ? `${shown} is no SQLite database` : undefined;
+    } finally {
+      closeSync(opened);
+    }
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    return `${shown} cannot be ${syscall === 'mkdir' ? 'made, nor its folder' : 'opened'} (${code})`;
+  }
+}
+
+/** Not by mkdir's `recursive`, which tries for ever where a folder cannot be made in one that is there, as in /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, 0o700);
+  } catch (error) {
+    // Another process was quicker.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
