@@ -43,7 +43,8 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
       connection.write(bytes(post(name) + get(`/v1/pets/${++id}`)));
       expect(JSON.parse((await connection.answer()).body)).toMatchObject({ id, name });
       const found = await connection.answer();
-      expect({ status: found.status, ...(JSON.parse(found.body) as Pet) }).toMatchObject({ status: 200, id, name });
+      expect(found.status).toBe(200);
+      expect(JSON.parse(found.body)).toMatchObject({ id, name });
     }
     connection.destroy();
   });

@@ -22,6 +22,7 @@ export class Connection {
   private current: Exchange | undefined;
   private waiting: Exchange[] = [];
   private latest: Exchange | undefined;
+  private canHold = false;
   private failed = false;
   private ended = false;
   private unsent = 0;
@@ -33,8 +34,10 @@ export class Connection {
   ) {
     // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.
     socket.on('error', () => undefined);
-    // Node calls this behind the last answer.
-    socket.destroySoon = () => this.end();
+    // Node calls this behind the last answer, and behind the last request of a client that has sent its end, though a fault came behind it.
+    socket.destroySoon = () => {
+      if (!this.failed || !this.current?.response.shouldKeepAlive || this.waiting.length === 0) this.end();
+    };
     // Node does not see that a body is cut short if its request has asked for an upgrade.
     socket.on('end', () => {
       if (this.latest && !this.latest.response.req.complete) this.fail(cutShort());
@@ -67,7 +70,8 @@ export class Connection {
       if (this.waiting.includes(latest)) latest.look = () => this.refuse(latest.response, error);
       else if (latest.response.headersSent) this.end();
       else this.refuse(latest.response, error);
-      return;
+      // Else a body that comes after all would be taken.
+      return this.stopParser();
     }
     const response = this.bareResponse(request);
     const look = () => {
@@ -102,7 +106,19 @@ export class Connection {
     this.latest = exchange;
     if (!this.current) return this.begin(exchange);
     this.waiting.push(exchange);
-    // What one read brings may wait, and no more.
+    this.hold();
+  }
+
+  /** Reads no more while requests wait: what one read brings may wait, and no more. */
+  private hold(): void {
+    if (!this.canHold) {
+      this.canHold = true;
+      // With a listener for data, Node's parser is fed by the stream, which can be paused, and not by the handle, which Node resumes at will.
+      this.socket.on('data', () => undefined);
+      this.socket.on('resume', () => {
+        if (this.waiting.length > 0) this.socket.pause();
+      });
+    }
     this.socket.pause();
   }
 
@@ -114,7 +130,7 @@ export class Connection {
 
   private readonly next = (): void => {
     this.current = undefined;
-    if (this.ended) this.waiting = [];
+    if (this.ended || this.socket.destroyed) this.waiting = [];
     const exchange = this.waiting.shift();
     if (exchange) this.begin(exchange);
     if (this.waiting.length === 0 && !this.failed && this.socket.isPaused()) this.socket.resume();

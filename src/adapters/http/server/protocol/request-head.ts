@@ -13,7 +13,7 @@ const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?
 export function headFault(request: Request): ApiError | undefined {
   const { method = '', url = '', httpVersion, headers } = request;
   if (url.length > MAX_TARGET) return uriTooLong();
-  if ((httpVersion !== '1.1' && httpVersion !== '1.0') || isRtsp(request)) {
+  if ((httpVersion !== '1.1' && httpVersion !== '1.0') || isOtherProtocol(request)) {
     return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
   }
   const hosts = fieldLines(request, 'host');
@@ -56,11 +56,12 @@ function bad(message: string): ApiError {
 }
 
 /**
- * Whether the request names RTSP in place of HTTP. Node's parser takes both, and tells both as version 1.0; which it was is seen in the
- * packet that it is reading, unless that begins behind the request line.
+ * Whether the request names RTSP or ICE in place of HTTP. Node's parser takes all three, and tells them as version 1.0; which it was is
+ * seen in the packet that it is reading, unless that begins behind the request line.
  */
-function isRtsp({ httpVersion, method, url, socket }: Request): boolean {
+function isOtherProtocol({ httpVersion, method, url, socket }: Request): boolean {
   if (httpVersion !== '1.0') return false;
   const { parser } = socket as { parser?: { getCurrentBuffer?(): Buffer | undefined } | null };
-  return parser?.getCurrentBuffer?.()?.includes(`${method} ${url} RTSP/`, 0, 'latin1') ?? false;
+  const packet = parser?.getCurrentBuffer?.();
+  return ['RTSP', 'ICE'].some((protocol) => packet?.includes(`${method} ${url} ${protocol}/`, 0, 'latin1'));
 }
