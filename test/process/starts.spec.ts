@@ -39,13 +39,13 @@ async function complaint(variables: Record<string, string>): Promise<string> {
   return err;
 }
 
-describe.each(storeKinds)('a start on $name', ({ name, create }) => {
+describe.each(storeKinds)('a start on $name', (kind) => {
   let store: TestStore;
   let taken: Server;
   let port: string;
 
   beforeEach(async () => {
-    store = await create();
+    store = await kind.create();
     taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     port = String((taken.address() as AddressInfo).port);
@@ -56,7 +56,7 @@ describe.each(storeKinds)('a start on $name', ({ name, create }) => {
     await store.remove();
   });
 
-  it.each(name === 'memory' ? ['1'] : ['1', '2'])(
+  it.each(kind.name === 'memory' ? ['1'] : ['1', '2'])(
     'of %s processes that cannot listen ends at once, and says which setting would',
     async (workers) => {
       const variables = { DATABASE_URL: store.url, WEB_CONCURRENCY: workers };
@@ -127,7 +127,12 @@ describeOnServers('a start on a $name that takes connections and says nothing', 
     url.port = String(proxy.port);
     try {
       const limits = { POOL_TIMEOUT: '400', STATEMENT_TIMEOUT: '600' };
-      const variables = { DATABASE_URL: url.href, WEB_CONCURRENCY: workers, API_KEYS: 'key-of-the-start-test', ...limits };
+      const variables = {
+        DATABASE_URL: url.href,
+        WEB_CONCURRENCY: workers,
+        API_KEYS: 'key-of-the-start-test',
+        ...limits,
+      };
       const began = performance.now();
       const service = await folder.serve(variables);
       const status = async (): Promise<number> => (await service.send('key-of-the-start-test')).status;
