@@ -212,6 +212,26 @@ const SETTINGS: readonly Setting[] = [
   },
   milliseconds('STOP_TIMEOUT', ({ stopTimeout }) => stopTimeout, 10_000),
   {
+    name: 'STOP_DELAY',
+    read: ({ stopDelay }) => stopDelay,
+    unset: 0,
+    good: [
+      ['0', 0],
+      ['8999', 8_999],
+    ],
+    bad: ['3600001', ...BAD_INTEGERS],
+  },
+  {
+    name: 'STOP_LINGER',
+    read: ({ http }) => http.stopLinger,
+    unset: 1_000,
+    good: [
+      ['1', 1],
+      ['9999', 9_999],
+    ],
+    bad: ['0', '3600001', ...BAD_INTEGERS],
+  },
+  {
     name: 'API_KEYS',
     read: ({ apiKeys }) => apiKeys,
     unset: [],
@@ -286,6 +306,16 @@ const SETTINGS: readonly Setting[] = [
     bad: ['0', '15001', '3600001', ...BAD_INTEGERS],
   },
   milliseconds('REQUEST_TIMEOUT', ({ http }) => http.requestTimeout, 15_000),
+  {
+    name: 'MAX_CONNECTIONS',
+    read: ({ http }) => http.maxConnections,
+    unset: 10_000,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', ...BAD_INTEGERS],
+  },
   milliseconds('KEEP_ALIVE_TIMEOUT', ({ http }) => http.keepAliveTimeout, 75_000),
   milliseconds('IDLE_TIMEOUT', ({ http }) => http.idleTimeout, 30_000),
 ];

@@ -39,13 +39,13 @@ async function complaint(variables: Record<string, string>): Promise<string> {
   return err;
 }
 
-describe.each(storeKinds)('a start on $name', ({ name, create }) => {
+describe.each(storeKinds)('a start on $name', (kind) => {
   let store: TestStore;
   let taken: Server;
   let port: string;
 
   beforeEach(async () => {
-    store = await create();
+    store = await kind.create();
     taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     port = String((taken.address() as AddressInfo).port);
@@ -56,7 +56,7 @@ describe.each(storeKinds)('a start on $name', ({ name, create }) => {
     await store.remove();
   });
 
-  it.each(name === 'memory' ? ['1'] : ['1', '2'])(
+  it.each(kind.name === 'memory' ? ['1'] : ['1', '2'])(
     'of %s processes that cannot listen ends at once, and says which setting would',
     async (workers) => {
       const variables = { DATABASE_URL: store.url, WEB_CONCURRENCY: workers };

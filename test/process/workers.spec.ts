@@ -1,6 +1,17 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  cpSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { Agent, request } from 'node:http';
 import { createServer, Socket } from 'node:net';
 import { once } from 'node:events';
@@ -151,6 +162,10 @@ async function addToEach(service: RunningService): Promise<Promise<Answer | stri
   for (let i = 0; i < 4; i++) await ask(service, '/pets');
   return answers;
 }
+
+/** After what pauses workers were replaced, in seconds. */
+const pausesOf = (service: RunningService): (string | undefined)[] =>
+  [...service.log.matchAll(/A worker .* and is replaced in ([\d.]+) s/g)].map(([, pause]) => pause);
 
 const isOpen = (service: RunningService): Promise<boolean> =>
   ask(service, '/pets').then(
@@ -390,16 +405,49 @@ describe('a worker that ends', () => {
     expect(await service.end('SIGTERM')).toBe(0);
   });
 
-  it('is tried again every second where the next one does not come so far', async () => {
+  it('is tried again, ever more slowly, where the next one does not come so far', async () => {
     const service = await folder.serve(PRODUCTION);
     const file = new Libsql(join(folder.path, 'data/petstore.sqlite'));
     file.exec(`INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`);
     process.kill(service.workers[0] as number, 'SIGKILL');
-    const warnings = () => service.log.match(/A worker ended .* and is replaced/g)?.length ?? 0;
-    await until(() => warnings() === 3);
+    await until(() => pausesOf(service).length === 4);
+    expect(pausesOf(service)).toEqual(['0.1', '0.2', '0.4', '0.8']);
     expect((await ask(service, '/pets')).status).toBe(200);
     file.exec(`DELETE FROM migrations WHERE name = 'AddOwner1900000000000'`);
     file.close();
+    await untilTwoServe(service);
+    expect(await service.end('SIGTERM')).toBe(0);
+  });
+
+  it('is tried again where the program is not there for a moment', async () => {
+    const copy = `${program}-${process.pid}`;
+    cpSync(program, copy, { recursive: true });
+    const elsewhere = new WorkingFolder(copy);
+    try {
+      const service = await elsewhere.serve({ ...PRODUCTION, WEB_CONCURRENCY: '2' });
+      renameSync(join(copy, 'src'), join(copy, 'away'));
+      for (const pid of service.workers) process.kill(pid, 'SIGKILL');
+      await until(() => pausesOf(service).length >= 6);
+      renameSync(join(copy, 'away'), join(copy, 'src'));
+      await untilTwoServe(service);
+      expect(await service.end('SIGTERM')).toBe(0);
+    } finally {
+      await elsewhere.remove();
+      rmSync(copy, { recursive: true });
+    }
+  });
+
+  it('is tried again where the primary has no descriptors left to start one', async () => {
+    const service = await folder.serve(PRODUCTION);
+    const descriptors = (most: string) => execFileSync('prlimit', ['--pid', String(service.pid), `--nofile=${most}:`]);
+    descriptors('3');
+    process.kill(service.workers[0] as number, 'SIGKILL');
+    await until(() => pausesOf(service).length === 4);
+    expect(
+      service.log.match(/"level":"warn".*A worker could not be started \(.*EMFILE\) and is replaced/g),
+    ).toHaveLength(3);
+    expect(pausesOf(service)).toEqual(['0.1', '0.2', '0.4', '0.8']);
+    descriptors('1024');
     await untilTwoServe(service);
     expect(await service.end('SIGTERM')).toBe(0);
   });

@@ -80,6 +80,7 @@ export class BatchedOutput {
     const [batch] = this.waiting;
     if (!batch || this.writing) return;
     this.writing = true;
+    doNotBlock();
     process.stdout.write(batch.bytes, (error) => {
       this.writing = false;
       this.waiting.shift();
@@ -110,6 +111,7 @@ export class BatchedOutput {
     for (let { bytes } of this.waiting) {
       while (bytes.length > 0) {
         try {
+          doNotBlock();
           bytes = bytes.subarray(writeSync(1, bytes));
           patience = performance.now() + STALLED;
         } catch (error) {
@@ -120,4 +122,13 @@ export class BatchedOutput {
       }
     }
   }
+}
+
+/**
+ * Has writes to a full pipe fail and not wait. This holds for all processes that share the pipe, and Node undoes it when one of them
+ * starts or ends: it is said before each write, by what Node has for it, which is not in its manual.
+ */
+function doNotBlock(): void {
+  const { _handle } = process.stdout as { _handle?: { setBlocking?: (blocks: boolean) => void } };
+  _handle?.setBlocking?.(false);
 }

@@ -1,24 +1,159 @@
-import { describe, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { buildProgram } from '../../support/program.js';
 
-/** Writes lines of many lengths, whose characters are two bytes each. */
-const WRITER = `
+let module: string;
+
+beforeAll(() => {
+  module = `file://${buildProgram()}/modules/src/adapters/log/batched-output.js`;
+});
+
+/** What a script begins with: an output that tells of dropped lines in a line. */
+const OUTPUT = `
 const { BatchedOutput } = await import(process.argv[1]);
-const output = new BatchedOutput(() => undefined);
+const { setTimeout: delay } = await import('node:timers/promises');
+process.stdout.on('error', () => undefined);
+const output = new BatchedOutput((lines) => output.write('dropped ' + lines + '\\n'));
+`;
+
+/** Writes lines of many lengths, whose characters are two bytes each. */
+const MANY_LENGTHS = `${OUTPUT}
 for (let i = 0; i < 3000; i++) output.write('[' + 'ü'.repeat(i % 1000) + ']\\n');`;
+
+/** How many lines of 100 bytes come while nobody reads; 100 MB. */
+const FLOOD = 1_000_000;
+
+/** Writes more than may wait, tells how much memory that took, and goes on once it is told to. */
+const MORE_THAN_MAY_WAIT = `${OUTPUT}
+const before = process.memoryUsage().rss;
+for (let i = 0; i < ${FLOOD}; i++) {
+  output.write(String(i).padStart(99, '.') + '\\n');
+  if (i % 1000 === 0) await new Promise(setImmediate);
+}
+process.send(process.memoryUsage().rss - before);
+await new Promise((resolve) => process.once('message', resolve));
+process.disconnect();`;
+
+/** Writes a line now and then. */
+const NOW_AND_THEN = `${OUTPUT}
+for (let i = 0; i < 1000; i++) {
+  output.write(i + '\\n');
+  await delay(10);
+}`;
+
+/** Writes to a pipe that is full, and ends. */
+const AND_ENDS = `${OUTPUT}
+output.write('one\\n');
+await delay(100);
+output.write('two\\n');
+process.exit(3);`;
 
 describe('an output that several processes share', () => {
   it('has each line whole, whatever its length in bytes, and none missing', async () => {
     const writer = `"$0" --input-type=module -e "$1" "$2"`;
-    const script = `( ${writer} & ${writer} & wait ) | ( sleep 0.5; dd bs=500 2>/dev/null )`;
-    const module = `file://${buildProgram()}/modules/src/adapters/log/batched-output.js`;
-    const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath, WRITER, module], {
+    const script = `( ${writer} & ${writer} & wait ) | ( sleep 0.3; dd bs=500 2>/dev/null )`;
+    const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath, MANY_LENGTHS, module], {
       maxBuffer: 2 ** 26,
     });
     const lines = stdout.trimEnd().split('\n');
     expect(lines.filter((line) => !/^\[ü*\]$/.test(line))).toEqual([]);
     expect(lines).toHaveLength(6_000);
+  });
+});
+
+describe('an output that nobody reads', () => {
+  let folder: string;
+  let pipe: string;
+  let writer: ChildProcess | undefined;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'petstore-output-'));
+    pipe = join(folder, 'pipe');
+    // Node's own "pipe" is a pair of sockets.
+    execFileSync('mkfifo', [pipe]);
+  });
+
+  afterEach(() => {
+    writer?.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const reader = (): number => openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+
+  function start(script: string): ChildProcess {
+    const output = openSync(pipe, 'w');
+    const args = ['--input-type=module', '-e', script, module];
+    writer = spawn(process.execPath, args, { stdio: ['ignore', output, 'inherit', 'ipc'] });
+    closeSync(output);
+    return writer;
+  }
+
+  it('takes no more memory than is bounded, and tells how many lines it dropped once somebody reads', async () => {
+    const input = reader();
+    const flooding = start(MORE_THAN_MAY_WAIT);
+    const [memory] = (await once(flooding, 'message')) as [number];
+    expect(memory).toBeLessThan(60 * 2 ** 20);
+    const ended = once(flooding, 'exit');
+    const rest = promisify(execFile)('cat', [pipe], { maxBuffer: 2 ** 28 });
+    flooding.send('go on');
+    expect(await ended).toEqual([0, null]);
+    const lines = (await rest).stdout.trimEnd().split('\n');
+    closeSync(input);
+    const told = lines.filter((line) => line.startsWith('dropped'));
+    expect(told).toHaveLength(1);
+    const dropped = Number(told[0]?.split(' ')[1]);
+    expect(dropped).toBeGreaterThan(FLOOD / 2);
+    const written = lines.filter((line) => !line.startsWith('dropped'));
+    expect(written).toHaveLength(FLOOD - dropped);
+    expect(written.every((line, i) => line === String(i).padStart(99, '.'))).toBe(true);
+  });
+
+  it('goes on when another one reads, and tells how many lines are missing', async () => {
+    let input = reader();
+    const writing = start(NOW_AND_THEN);
+    const text = async (end: RegExp): Promise<string> => {
+      let read = '';
+      const buffer = Buffer.alloc(65_536);
+      while (!end.test(read)) {
+        try {
+          read += buffer.toString('latin1', 0, readSync(input, buffer));
+        } catch (error) {
+          expect((error as NodeJS.ErrnoException).code).toBe('EAGAIN');
+        }
+        await delay(10);
+      }
+      return read;
+    };
+    const before = await text(/^5\n/m);
+    closeSync(input);
+    await delay(300);
+    input = reader();
+    const after = await text(/^dropped \d+\n\d+\n/m);
+    closeSync(input);
+    expect(writing.exitCode).toBeNull();
+    const last = Number(before.trimEnd().split('\n').at(-1));
+    const [, dropped, next] = /^dropped (\d+)\n(\d+)\n/m.exec(after) as unknown as [string, string, string];
+    const first = Number(after.split('\n')[0]);
+    // What came in a batch with the lines that were lost, or was in the pipe, was read by nobody.
+    expect(first - last - 1).toBeGreaterThanOrEqual(Number(dropped));
+    expect(Number(dropped)).toBeGreaterThan(10);
+    expect(Number(next)).toBeGreaterThan(first);
+  });
+
+  it('holds up the end of the process for half a second', async () => {
+    const input = openSync(pipe, 'r+');
+    execFileSync('sh', ['-c', 'dd if=/dev/zero bs=1024 count=64 status=none > "$0"', pipe]);
+    const began = performance.now();
+    const ended = once(start(AND_ENDS), 'exit');
+    expect(await ended).toEqual([3, null]);
+    expect(performance.now() - began).toBeGreaterThan(500);
+    expect(performance.now() - began).toBeLessThan(5_000);
+    closeSync(input);
   });
 });

@@ -1,0 +1,187 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { Agent, get } from 'node:http';
+import { connect, Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { buildProgram } from '../support/program.js';
+import { RunningService, WorkingFolder } from '../support/working-folder.js';
+
+// A service is up to three processes, which take their time where many run at once.
+jest.setTimeout(60_000);
+
+const KEY = 'key-of-the-stop-test';
+const LIST = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+
+/** Within what time whoever asks has an answer or an end of the connection, in milliseconds. */
+const PATIENCE = 10_000;
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly connection: string | undefined;
+}
+
+let program: string;
+
+beforeAll(() => {
+  program = buildProgram();
+});
+
+describe.each(['1', '2'])('a service of %s processes that is told to stop', (workers) => {
+  let folder: WorkingFolder;
+  let service: RunningService;
+  let sockets: Socket[];
+
+  beforeEach(() => {
+    folder = new WorkingFolder(program);
+    sockets = [];
+  });
+
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy();
+    await folder.remove();
+  });
+
+  async function start(variables: Record<string, string>): Promise<void> {
+    service = await folder.serve({
+      ...{ NODE_ENV: 'production', WEB_CONCURRENCY: workers, API_KEYS: KEY, LOG_LEVEL: 'info' },
+      ...variables,
+    });
+  }
+
+  /** The exit code, and how long the stop took. */
+  async function stop(): Promise<{ code: number | null; took: number }> {
+    const began = performance.now();
+    const code = await service.end('SIGTERM');
+    return { code, took: performance.now() - began };
+  }
+
+  function ask(path: string, agent: Agent | false = false): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const url = new URL(path, service.address);
+      const asking = get(url, { agent, headers: { Authorization: `Bearer ${KEY}` } }, (answer) => {
+        const { statusCode: status, headers } = answer;
+        answer.resume().on('end', () => resolve({ status, connection: headers.connection }));
+      });
+      asking.on('error', reject).setTimeout(PATIENCE, () => asking.destroy(new Error('There is no answer.')));
+    });
+  }
+
+  /** A connection of its own, on which this is sent. */
+  async function connection(text: string): Promise<Socket> {
+    const socket = connect(Number(new URL(service.address).port), '127.0.0.1');
+    sockets.push(socket.on('error', () => undefined));
+    await once(socket, 'connect');
+    socket.write(text);
+    return socket;
+  }
+
+  /** Resolves once no connection is taken any more. */
+  async function untilClosed(): Promise<void> {
+    const end = performance.now() + PATIENCE;
+    while (await ask('/health/live').catch(() => undefined)) expect(performance.now()).toBeLessThan(end);
+  }
+
+  it('is not ready at once, and takes connections for STOP_DELAY', async () => {
+    await start({ STOP_DELAY: '2000' });
+    expect(await ask('/health/ready')).toMatchObject({ status: 200 });
+    const stopped = stop();
+    const told = performance.now();
+    while ((await ask('/health/ready')).status !== 503) expect(performance.now() - told).toBeLessThan(1_500);
+    let answered = 0;
+    while (performance.now() - told < 1_800) {
+      expect(await ask('/v1/pets')).toMatchObject({ status: 200 });
+      expect(await ask('/health/ready')).toMatchObject({ status: 503 });
+      answered++;
+    }
+    expect(answered).toBeGreaterThan(10);
+    await untilClosed();
+    const { code, took } = await stopped;
+    expect(code).toBe(0);
+    expect(took).toBeGreaterThan(2_000);
+  });
+
+  it('answers or refuses whoever connects while it stops, and leaves nobody waiting', async () => {
+    await start({ STOP_DELAY: '300' });
+    const outcomes = new Set<string>();
+    let stopping = true;
+    const client = async (): Promise<void> => {
+      while (stopping) {
+        const outcome = await ask('/v1/pets').then(
+          ({ status }) => String(status),
+          (error: Error) => error.message,
+        );
+        outcomes.add(outcome.replace(/(ECONN\w+|hang up).*/, '$1'));
+        await delay(1);
+      }
+    };
+    const clients = Array.from({ length: 8 }, client);
+    const { code } = await stop();
+    stopping = false;
+    await Promise.all(clients);
+    expect(code).toBe(0);
+    for (const outcome of outcomes) expect(outcome).toMatch(/^200$|ECONNREFUSED$|ECONNRESET$|hang up$/);
+    expect(outcomes).toContain('200');
+  });
+
+  it('answers what comes on a kept connection within STOP_LINGER, and closes it then', async () => {
+    await start({ STOP_LINGER: '3000' });
+    const agent = new Agent({ keepAlive: true });
+    expect(await ask('/v1/pets', agent)).toEqual({ status: 200, connection: 'keep-alive' });
+    const stopped = stop();
+    await untilClosed();
+    expect(await ask('/v1/pets', agent)).toEqual({ status: 200, connection: 'close' });
+    // Nobody is left to wait for.
+    const { code, took } = await stopped;
+    expect(code).toBe(0);
+    expect(took).toBeLessThan(3_000);
+    agent.destroy();
+  });
+
+  it('closes a kept connection that is silent after STOP_LINGER', async () => {
+    await start({ STOP_LINGER: '1000' });
+    const socket = await connection(LIST);
+    await once(socket, 'data');
+    const closed = once(socket, 'close');
+    const { code, took } = await stop();
+    await closed;
+    expect(code).toBe(0);
+    expect(took).toBeGreaterThan(1_000);
+    expect(took).toBeLessThan(4_000);
+  });
+
+  it('ends half-sent requests by their own limit, and exits with 0', async () => {
+    await start({ STOP_LINGER: '200', HEADERS_TIMEOUT: '1000', REQUEST_TIMEOUT: '1500' });
+    const texts = [
+      'GET /v1/pets HT',
+      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
+    ];
+    const answers = texts.map(async (text) => {
+      const socket = await connection(text);
+      let answer = '';
+      socket.setEncoding('latin1').on('data', (chunk: string) => (answer += chunk));
+      await once(socket, 'close');
+      return answer.split('\r\n')[0];
+    });
+    // What was sent before another request was answered has arrived.
+    await delay(100);
+    await ask('/v1/pets');
+    const { code, took } = await stop();
+    expect(code).toBe(0);
+    expect(took).toBeLessThan(6_000);
+    expect(await Promise.all(answers)).toEqual(texts.map(() => 'HTTP/1.1 408 Request Timeout'));
+  });
+
+  it('does not wait for a client that does not read, and exits with 0', async () => {
+    await start({ STOP_LINGER: '200' });
+    const headers = { Authorization: `Bearer ${KEY}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ name: 'x'.repeat(255), categoryId: 1 });
+    for (let i = 0; i < 100; i++) await fetch(`${service.address}/pets`, { method: 'POST', headers, body });
+    const socket = await connection(LIST.repeat(200));
+    socket.pause();
+    // Until no buffer on the way takes any more.
+    await delay(500);
+    const { code, took } = await stop();
+    expect(code).toBe(0);
+    expect(took).toBeLessThan(5_000);
+  });
+});
