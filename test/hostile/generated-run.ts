@@ -75,13 +75,17 @@ export async function attack({ port, key, seed, seconds, requests }: Attack): Pr
   const run = new Run(port, key, seed);
   const { report } = run;
   const end = performance.now() + seconds * 1_000;
-  await run.begin();
-  do await run.round();
-  while (
-    report.breaches.length < ENOUGH &&
-    (requests === undefined ? performance.now() < end : report.requests < requests)
-  );
-  await run.compareAll();
+  try {
+    await run.begin();
+    do await run.round();
+    while (
+      report.breaches.length < ENOUGH &&
+      (requests === undefined ? performance.now() < end : report.requests < requests)
+    );
+    await run.compareAll();
+  } catch (error) {
+    report.breaches.push(`The store cannot be read: ${(error as Error).message}`);
+  }
   return report;
 }
 
@@ -113,7 +117,7 @@ class Run {
   async round(): Promise<void> {
     const end = this.report.connections + ROUND;
     const loop = async () => {
-      while (this.report.connections < end) {
+      while (this.report.connections < end && this.report.breaches.length < ENOUGH) {
         const random = new Random(Math.imul(this.seed + this.report.connections, 0x9e3779b1));
         const delivery = pickDelivery(random);
         await this.converse(delivery, this.requestsFor(delivery, random), random);
@@ -191,7 +195,7 @@ class Run {
     let seen = 0;
     for (let path: string | undefined = '/v1/pets?limit=100'; path !== undefined;) {
       const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, { headers });
-      if (answer.status !== 200) throw new Error(`The store cannot be read: ${answer.status}`);
+      if (answer.status !== 200) throw new Error(`it answers ${answer.status}`);
       for (const [, id = '', name = ''] of (await answer.text()).matchAll(/"id":([0-9]+),"name":"([^"]*)"/g)) {
         if (BigInt(id) <= until) return seen;
         if (BigInt(id) > this.newest) this.newest = BigInt(id);

@@ -34,7 +34,7 @@ describe.each(HOSTILE_WORKERS === undefined ? [1, 2] : [Number(HOSTILE_WORKERS)]
           requests: HOSTILE_REQUESTS === undefined ? undefined : Number(HOSTILE_REQUESTS),
         });
         process.stdout.write(
-          `HOSTILE_SEED=${SEED}, ${workers} processes: ${report.summary()}\n\n${report.breaches.join('\n\n')}`,
+          `HOSTILE_SEED=${SEED}, ${workers} processes: ${report.summary()}\n\n${report.breaches.join('\n\n')}\n`,
         );
         expect(report.breaches).toEqual([]);
         await service.expectUnharmed();
