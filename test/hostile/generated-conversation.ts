@@ -128,7 +128,10 @@ export class Conversation {
       delivery === 'split' || ((delivery === 'reset' || delivery === 'half-closed') && random.chance(0.5));
     if (isSplit) {
       const places = Array.from({ length: random.between(1, 8) }, () => random.int(sent.length + 1));
-      return cut(sent, places.sort((a, b) => a - b)); // prettier-ignore
+      return cut(
+        sent,
+        places.sort((a, b) => a - b),
+      );
     }
     if (delivery === 'in turn') return owed.map(({ request }) => request.bytes);
     // Of what is very long, the beginning.

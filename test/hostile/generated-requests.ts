@@ -554,7 +554,16 @@ const ANY: Readonly<Record<string, Mutation>> = {
   'two Content-Lengths': refused((draft, random) => {
     const { length } = draft.payload;
     const other = random.pick([length, 0, length + 1]);
-    setField(draft, 'Content-Length', ...random.pick([[length, other], [other, length]]).map(String)); // prettier-ignore
+    setField(
+      draft,
+      'Content-Length',
+      ...random
+        .pick([
+          [length, other],
+          [other, length],
+        ])
+        .map(String),
+    );
   }),
   'bad Transfer-Encoding': refused((draft, random) => {
     const others = [
@@ -573,7 +582,11 @@ const ANY: Readonly<Record<string, Mutation>> = {
     setField(draft, 'Transfer-Encoding', random.pick([...others, ...behind]));
   }),
   'two Transfer-Encodings': refused((draft, random) => {
-    const [one, other] = random.pick([['chunked', 'chunked'], ['gzip', 'chunked'], ['', 'chunked']]); // prettier-ignore
+    const [one, other] = random.pick([
+      ['chunked', 'chunked'],
+      ['gzip', 'chunked'],
+      ['', 'chunked'],
+    ]);
     setField(draft, 'Transfer-Encoding', ...(random.chance(0.5) ? [`${one}`, `${other}`] : [`${other}`, `${one}`]));
   }),
   'Content-Length and Transfer-Encoding': refused((draft, random) => {
