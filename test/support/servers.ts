@@ -105,13 +105,15 @@ async function server(
   };
 }
 
-function binary(name: string, folders: readonly string[]): string | undefined {
+/** The path of a program that is in one of these folders or on the PATH; undefined if it is in none. */
+export function binary(name: string, folders: readonly string[]): string | undefined {
   return [...folders, ...(process.env.PATH ?? '').split(delimiter)]
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path));
 }
 
-function freePort(): Promise<number> {
+/** A TCP port of the loopback that nobody listens on. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once('error', reject);
     probe.listen(0, '127.0.0.1', () => {
