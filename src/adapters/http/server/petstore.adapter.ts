@@ -54,6 +54,7 @@ export class PetstoreAdapter extends ExpressAdapter {
   override async close(): Promise<void> {
     const server = this.httpServer as unknown as Server;
     if (!server.listening) return;
+    await this.takeWaiting(server);
     // Not http's own, which cuts idle connections off, with what is on its way on them, and stops the clock of slow requests.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     const still = setInterval(() => {
@@ -94,6 +95,25 @@ export class PetstoreAdapter extends ExpressAdapter {
     this.listenTo(server, app);
     if (this.observe) observeExchanges(server, this.observe);
     this.httpServer = server as unknown as Server;
+  }
+
+  /**
+   * Takes the connections that the system holds ready, and reads nothing meanwhile: Node takes one in a turn of the event loop, and those
+   * left when the server stops listening are reset, with the requests that are on them.
+   */
+  private async takeWaiting(server: Server): Promise<void> {
+    const paused = new Set<Socket>();
+    const end = performance.now() + this.settings.stopLinger;
+    let taken = true;
+    const note = () => (taken = true);
+    server.on('connection', note);
+    while (taken && performance.now() < end) {
+      taken = false;
+      for (const socket of this.connections.keys()) if (!socket.isPaused()) paused.add(socket.pause());
+      for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+    }
+    server.off('connection', note);
+    for (const socket of paused) socket.resume();
   }
 
   private cutOff(): void {
