@@ -62,6 +62,19 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
     connection.destroy();
   });
 
+  it('what comes behind a pipeline with large answers is answered too', async () => {
+    const connection = await service().open();
+    for (let i = 0; i < 3; i++) {
+      connection.write(bytes(get('/docs/swagger-ui-bundle.js').repeat(3) + get('/v1/pets?limit=1')));
+      for (let j = 0; j < 4; j++) expect((await connection.answer()).status).toBe(200);
+      connection.write(bytes(get('/v1/pets?limit=1')));
+      expect((await connection.answer()).status).toBe(200);
+      connection.write(bytes(post(newName())));
+      expect((await connection.answer()).status).toBe(201);
+    }
+    connection.destroy();
+  });
+
   it('a client that half-closes behind its requests gets every answer', async () => {
     for (const split of [false, true]) {
       const names = [newName(), newName(), newName()];

@@ -70,6 +70,11 @@ describe.each([1, 2])('a service of %i process(es) outlives', (workers) => {
 
   it('more connections than it may have descriptors, and then serves what it has not served before', async () => {
     const open = await Promise.all(Array.from({ length: 4 * workers }, () => service().open()));
+    // Else some are not accepted yet.
+    for (const connection of open) {
+      connection.write(bytes(get('/health/live')));
+      expect((await connection.answer()).status).toBe(200);
+    }
     // A worker has one descriptor more than it has in use now.
     for (const pid of service().pids) {
       const used = readdirSync(`/proc/${pid}/fd`).length;

@@ -44,7 +44,7 @@ const NEW_DESCRIPTORS = 3;
 const SILENCE = 3_000;
 
 /** How much more memory than at rest a process may take at any moment, in bytes: what one read of the socket brings, and what V8 has not collected yet. */
-const MEMORY = 128 * 1024 * 1024;
+const MEMORY = 192 * 1024 * 1024;
 
 /** The built service in processes of its own, attacked and looked at from outside. */
 export class ServiceUnderAttack {

@@ -113,8 +113,10 @@ export class Connection {
   private hold(): void {
     if (!this.canHold) {
       this.canHold = true;
-      // With a listener for data, Node's parser is fed by the stream, which can be paused, and not by the handle, which Node resumes at will.
+      // With a listener for data, Node's parser is fed by the stream, which can be paused, and not by the handle, which Node resumes at
+      // will, and may have stopped, of which the stream does not know.
       this.socket.on('data', () => undefined);
+      this.socket._read(0);
       this.socket.on('resume', () => {
         if (this.waiting.length > 0) this.socket.pause();
       });
