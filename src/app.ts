@@ -26,7 +26,7 @@ export async function createApp(config: Config, log: Log): Promise<INestApplicat
   }
 }
 
-/** What is told of each request; nothing where nobody wants to know. */
+/** Who is told of each request; undefined if nobody is. */
 function observer(...all: ({ request(exchange: Exchange): void } | undefined)[]): ExchangeObserver | undefined {
   const [one, other] = all.filter((each) => each !== undefined);
   if (!one) return undefined;

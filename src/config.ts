@@ -175,7 +175,7 @@ function fileText(name: string, path: string | undefined): string | undefined {
   }
 }
 
-/** Keys parted by commas or line ends. A message tells the place of a bad one, and never the key. */
+/** Keys separated by commas or line ends. A message tells the place of a bad one, and never the key. */
 function keys(name: string, list: string | undefined): string[] {
   const found = list?.split(/[,\n]/).map((key) => key.trim()) ?? [];
   const bad = found.findIndex((key) => !API_KEY.test(key));

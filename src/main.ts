@@ -34,7 +34,7 @@ async function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T>
   return withContext(advice, (context) => use(context.get(ApiKeyService)));
 }
 
-/** Lends the animals of the configured store to a command. */
+/** Lends the pets of the configured store to a command. */
 async function withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T> {
   const advice = 'The animals of DATABASE_URL=memory: would be gone with this command; set it to a database.';
   const { PetService } = await import('./application/pets/pet.service.js');

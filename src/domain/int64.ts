@@ -13,7 +13,7 @@ export function isInt64(value: bigint): boolean {
 }
 
 /**
- * The int64 that a JSON number literal (RFC 8259, section 6) stands for, or undefined where it is no integer or out of range.
+ * The int64 that a JSON number literal (RFC 8259, section 6) stands for, or undefined if it is no integer or out of range.
  *
  * The value decides, not the spelling: `1.0`, `1e3` and `-0` are integers, `1.5` and `1e-1` are not. The work is bounded by
  * the length of the literal, whatever its exponent.

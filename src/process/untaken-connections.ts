@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 /**
  * Node hands a worker one connection after the other. It holds for ever the one that a worker has not taken when it ends, and the one
  * that no worker takes any more in a stop: they are closed here, so that no client waits in vain. This looks at what passes inside of
- * Node; where that is done in another way one day, nothing else suffers.
+ * Node; if that is done in another way one day, nothing else suffers.
  */
 export function closeUntaken(worker: Worker, isStopping: () => boolean): void {
   const channel: ChildProcess = worker.process;

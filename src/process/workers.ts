@@ -35,7 +35,7 @@ export async function work(config: Config): Promise<void> {
   const { opening, stop } = await open(config, new Log(config.log));
   worker.on('message', (message) => message === STOP && stop());
   worker.on('disconnect', () => {
-    // Else Node would end it at once where the primary is gone.
+    // Else Node would end it at once if the primary is gone.
     worker.exitedAfterDisconnect = true;
     stop();
   });
@@ -76,7 +76,7 @@ class Primary {
     if (this.isStopping) return;
     let worker: Worker;
     try {
-      // A port that was any free one is held by those that listen on it; where there are none, it has to be asked for.
+      // If any free port would do, those that listen on the one that was found hold it; if none does, it has to be asked for.
       worker = cluster.fork(this.port && this.serving.size === 0 ? { PORT: this.port } : {});
     } catch (error) {
       return this.notStarted(error as Error, pause);
@@ -149,7 +149,7 @@ class Primary {
   }
 }
 
-/** Sends a message, which gets lost where the other side has ended: that is told by its end. */
+/** Sends a message. If the other side has ended, it gets lost, and the `exit` event tells of that end. */
 function tell(worker: Worker, message: string | Opening): void {
   worker.send(message, () => undefined);
 }

@@ -15,6 +15,7 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
   const FAULTS: readonly (readonly [what: string, request: string, status: number])[] = [
     ['CONNECT', 'CONNECT x:1 HTTP/1.1\nHost: x\n\n', 400],
     ['what is no HTTP', 'hello?\n\n', 400],
+    ['RTSP', 'GET /v1/pets RTSP/1.0\nHost: x\nKEY\n\n', 400],
     ['no Host', 'GET /v1/pets HTTP/1.1\nKEY\n\n', 400],
     ['an expectation that cannot be met', get('/v1/pets').replace('\n', '\nExpect: x\n'), 417],
     ['a request to upgrade', get('/v1/pets').replace('\n', '\nConnection: Upgrade\nUpgrade: h2c\n'), 200],

@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Libsql from 'libsql';
+import { Connection } from '../support/connection.js';
 import { buildProgram } from '../support/program.js';
 
 const KEY = 'key-of-the-stop-test';
@@ -150,6 +151,23 @@ describe('a service that is told to stop', () => {
     clearInterval(insist);
     expect(await answer).toBe('cut off');
     lock.close();
+  });
+
+  it('answers all that came in one write, and says with the last answer alone that it is the last', async () => {
+    const port = await start(process.execPath, [join(program, 'src/main.js')], { STOP_LINGER: '3000' });
+    const connection = await Connection.open(port);
+    const request = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+    connection.write(request);
+    await connection.answer();
+    service.kill('SIGTERM');
+    await untilClosed(port);
+    connection.write(request.repeat(3));
+    for (const last of [false, false, true]) {
+      const answer = await connection.answer();
+      expect([answer.status, answer.header('Connection') === 'close']).toEqual([200, last]);
+    }
+    await connection.closed;
+    expect(await exitCode()).toBe(0);
   });
 
   it('exits with 0 where npm started it', async () => {

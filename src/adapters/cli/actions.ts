@@ -9,13 +9,13 @@ export interface Actions {
   serve(): Promise<void>;
   /** Opens the store, lends its keys, and closes it. */
   withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T>;
-  /** Opens the store, lends its animals, and closes it. */
+  /** Opens the store, lends its pets, and closes it. */
   withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T>;
   /** The migrations, oldest first. */
   migrations(): Promise<SchemaStep[]>;
   /** Applies all migrations that are not, and resolves to their names. */
   migrate(): Promise<string[]>;
-  /** Takes the newest migration back, and resolves to its name; undefined where none is applied. */
+  /** Takes the newest migration back, and resolves to its name; undefined if none is applied. */
   revert(): Promise<string | undefined>;
   /** Copies the store at one URL into the empty one at another, and compares the two. */
   copy(from: string, to: string, report: (progress: CopyProgress) => void): Promise<CopyReport>;

@@ -19,11 +19,11 @@ export function addCopyCommand(
     .requiredOption('--to <url>', 'the database to fill, in the form of DATABASE_URL; it must exist and be empty')
     .action(async ({ from, to }: { from: string; to: string }) => {
       const bar = new ProgressBar(terminal);
-      const { animals, keys, checksum } = await actions.copy(from, to, ({ step, done, total }) =>
+      const { pets, keys, checksum } = await actions.copy(from, to, ({ step, done, total }) =>
         bar.show(done, total, step),
       );
       bar.end();
-      print(`Copied ${animals} animals and ${keys} keys; both sides have the checksum ${checksum}.`);
+      print(`Copied ${pets} animals and ${keys} keys; both sides have the checksum ${checksum}.`);
       print('Set DATABASE_URL to the new database and start the service: cursors and keys go on as they were.');
     });
 }

@@ -4,12 +4,12 @@ import { Actions } from './actions.js';
 import { plausiblePets } from './plausible-pets.js';
 import { ProgressBar, Terminal } from './progress-bar.js';
 
-/** How many animals are added at a time: they share commits. */
+/** How many pets are added at a time: they share commits. */
 const BATCH = 256;
 
 const MAX_COUNT = 10_000_000;
 
-/** Adds `seed`, which adds plausible animals, so that there is something to look at. The progress is drawn on `terminal`. */
+/** Adds `seed`, which adds plausible pets, so that there is something to look at. The progress is drawn on `terminal`. */
 export function addSeedCommand(
   petstore: Command,
   actions: Actions,

@@ -1,6 +1,6 @@
 /** What the HTTP side of the service can be told. Times are in milliseconds. */
 export abstract class HttpSettings {
-  /** The base address of this instance, ending in `/v1`, that links in answers begin with; `/v1` alone where it is not known. */
+  /** The base address of this instance, ending in `/v1`, that links in answers begin with; `/v1` alone if it is not known. */
   abstract readonly baseUrl: string;
 
   /** The base address of the production environment, ending in `/v1`. */

@@ -42,7 +42,7 @@ export class Log implements LoggerService {
     return this.pino.isLevelEnabled('info');
   }
 
-  /** Writes the line of a request that has ended. Health checks, which come all the time, are told of where they fail. */
+  /** Writes the line of a request that has ended. Health checks come all the time; at this level only those that fail have a line. */
   request({ id, method, route, status, duration, key, aborted }: RequestLine): void {
     const line = {
       request: id,
@@ -111,7 +111,7 @@ function timestamp(): string {
   return lastTimestamp;
 }
 
-/** An error is its stack alone: drivers hang the statement and its values on it, and an animal's name is among them. */
+/** An error is its stack alone: drivers hang the statement and its values on it, and a pet's name is among them. */
 function textOf(message: unknown): string {
   if (message instanceof Error) return escaped(message.stack ?? message.message);
   return escaped(typeof message === 'string' ? message : (JSON.stringify(message) ?? String(message)));

@@ -11,7 +11,7 @@ export function readable(json: string): string {
   return `${head.filter((part) => part !== undefined).join(' ')}\n${stack === undefined ? '' : `${lines(stack)}\n`}`;
 }
 
-/** A value as it is, or quoted where it has anything but visible ASCII. */
+/** A value as it is, or quoted if it has anything but visible ASCII. */
 function plain(value: unknown): string {
   return typeof value === 'string' && !/^[\x21-\x7e]+$/.test(value) ? JSON.stringify(value) : String(value);
 }

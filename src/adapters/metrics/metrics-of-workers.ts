@@ -18,7 +18,7 @@ export async function metricsOf(workers: Iterable<Worker>): Promise<string> {
   return AggregatorRegistry.aggregate(await Promise.all(Array.from(workers, ask))).metrics();
 }
 
-/** What a worker tells; nothing where it ends meanwhile. Whoever asks at the same time gets the same answer. */
+/** What a worker tells; nothing if it ends meanwhile. Whoever asks at the same time gets the same answer. */
 function ask(worker: Worker): Promise<Metrics> {
   return new Promise((resolve) => {
     const answered = (metrics: Metrics) => {

@@ -9,7 +9,7 @@ import { Series, Tally } from './tally.js';
 /** What is measured of a request. */
 export interface RequestFigures {
   readonly operation: string;
-  /** The status of the answer; 0 where the client went away before. */
+  /** The status of the answer; 0 if the client went away before. */
   readonly status: number;
   /** In milliseconds. */
   readonly duration: number;
@@ -83,9 +83,9 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     this.allQueries.add(duration / 1000);
   }
 
-  /** Counts a commit of so many animals. */
-  commit(animals: number): void {
-    this.allCommits.add(animals);
+  /** Counts a commit of so many pets. */
+  commit(pets: number): void {
+    this.allCommits.add(pets);
   }
 
   /** Where the metrics are, while the service runs. */

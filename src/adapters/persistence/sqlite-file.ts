@@ -35,7 +35,7 @@ function troubleOf(file: string): string | undefined {
   }
 }
 
-/** Not by mkdir's `recursive`, which tries for ever where a folder cannot be made in one that is there, as in /proc. */
+/** Not by mkdir's `recursive`, which tries for ever if a folder cannot be made in one that is there, as in /proc. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));

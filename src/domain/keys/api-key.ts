@@ -30,7 +30,7 @@ export function keyText(random: string): string {
   return KEY_MARK + random + checksum(random);
 }
 
-/** Whether a text has the form of an issued key, its checksum included: a damaged key is told without asking the store. */
+/** Whether a text has the form of an issued key, its checksum included: a damaged key is refused without asking the store. */
 export function isIssuedKey(text: string): boolean {
   if (text.length !== KEY_MARK.length + KEY_RANDOM_LENGTH + CHECKSUM_LENGTH || !text.startsWith(KEY_MARK)) return false;
   const random = text.slice(KEY_MARK.length, -CHECKSUM_LENGTH);

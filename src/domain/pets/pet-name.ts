@@ -2,7 +2,7 @@
 export const NAME_MAX_LENGTH = 255;
 
 /**
- * What is wrong with the name of an animal, as the end of a sentence that begins with the field, or undefined where it is fine.
+ * What is wrong with the name of a pet, as the end of a sentence that begins with the field; undefined if it is fine.
  *
  * The interface leaves the rules open; a name has 1 to 255 Unicode code points, is not only white space, and has no control
  * character (Unicode Cc) and no lone surrogate, because no database keeps NUL and no UTF-8 text can hold half a pair.

@@ -4,10 +4,10 @@ export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 /** One of `available`, `pending` and `sold`. */
 export type PetStatus = (typeof PET_STATUSES)[number];
 
-/** The interface leaves the status of an animal created without one open; every animal has one, and this is it. */
+/** The interface leaves the status of a pet created without one open; every pet has one, and this is it. */
 export const DEFAULT_STATUS: PetStatus = 'available';
 
-/** An animal that is to be added. */
+/** A pet that is to be added. */
 export interface NewPet {
   /** As `petNameFault` allows it; kept code point by code point. */
   readonly name: string;
@@ -16,7 +16,7 @@ export interface NewPet {
   readonly status: PetStatus;
 }
 
-/** An animal of the catalogue. */
+/** A pet of the catalogue. */
 export interface Pet extends NewPet {
   /** Positive int64, assigned by the store, increasing and never used again. */
   readonly id: bigint;

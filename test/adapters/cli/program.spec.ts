@@ -30,7 +30,7 @@ describe('the petstore command', () => {
       revert: () => Promise.resolve('First1'),
       copy: (from, to, report) => {
         report({ step: 'pet', done: 1, total: 2 });
-        return Promise.resolve({ animals: 2, keys: 1, checksum: `${from} ${to}` });
+        return Promise.resolve({ pets: 2, keys: 1, checksum: `${from} ${to}` });
       },
       openApi: (form) => Promise.resolve(`${form}\n`),
     };

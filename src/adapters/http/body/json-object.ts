@@ -9,14 +9,14 @@ export class NumberLiteral {
 /** A member of a JSON object. */
 export interface Member {
   readonly name: string;
-  /** A string, boolean or null as it is; a number as a bigint where it is an int64, else as `NumberLiteral`; of an object or array, only that it is one: `{}` or `[]`. */
+  /** A string, boolean or null as it is; a number as a bigint if it is an int64, else as `NumberLiteral`; of an object or array, only that it is one: `{}` or `[]`. */
   readonly value: unknown;
 }
 
 /**
  * The members of a JSON object, in the order of the text, those that come twice included. The text is checked by `JSON.parse`, which
  * takes RFC 8259 and nothing else; it is read again here because `JSON.parse` keeps no duplicates and rounds large numbers.
- * Throws `invalid_json` where the text is no JSON, and `invalid_body` where it is no object.
+ * Throws `invalid_json` if the text is no JSON, and `invalid_body` if it is no object.
  */
 export function jsonMembers(text: string): Member[] {
   let parsed: unknown;

@@ -84,7 +84,7 @@ export function internalError(): ApiError {
   return new ApiError('internal_error', 'The service failed; the request id finds the reason in its log.');
 }
 
-/** The answer where nothing is. */
+/** The answer for a path that has nothing. */
 export function routeNotFound(): ApiError {
   return new ApiError('route_not_found', 'Nothing is here; /docs describes what there is.');
 }

@@ -3,12 +3,12 @@ import { distance } from 'fastest-levenshtein';
 /** The most characters of a client's text that a message repeats. */
 const MAX_QUOTED = 60;
 
-/** A client's text, quoted as in JSON and cut where it is long. */
+/** A client's text, quoted as in JSON and cut if it is long. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text);
 }
 
-/** ` Did you mean "…"?` where one of the known names is near the given one, else nothing. */
+/** ` Did you mean "…"?` if one of the known names is near the given one, else nothing. */
 export function didYouMean(given: string, known: readonly string[]): string {
   // Longer ones are near to none.
   if (given.length > MAX_QUOTED) return '';

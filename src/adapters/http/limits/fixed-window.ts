@@ -19,7 +19,7 @@ interface Window {
 
 /**
  * Counts by name, in windows of a minute that begin with the first of each name. There are at most 10,000 of them: the oldest
- * goes where another is needed, so that a flood of names costs no more memory. Written here because the libraries for it keep a
+ * goes if another is needed, so that a flood of names costs no more memory. Written here because the libraries for it keep a
  * timer for each name, and as many names as come.
  */
 export class FixedWindows {
@@ -37,7 +37,7 @@ export class FixedWindows {
     return this.windows.size;
   }
 
-  /** Counts one more of the name; what remains is below 0 where that was too many. */
+  /** Counts one more of the name; what remains is below 0 if that was too many. */
   take(name: string): Left {
     let window = this.windows.get(name);
     if (!window || window.end <= this.now()) {

@@ -10,8 +10,8 @@ import { networkOf } from './network-of.js';
 import { Left, WINDOW, FixedWindows } from './fixed-window.js';
 
 /**
- * How many requests a key may make in a minute, and how often a client's address may fail to authenticate; neither where it is
- * not set. Each instance counts for itself. The `RateLimit` headers are those of draft-ietf-httpapi-ratelimit-headers-10.
+ * How many requests a key may make in a minute, and how often a client's address may fail to authenticate; without the setting, any
+ * number. Each instance counts for itself. The `RateLimit` headers are those of draft-ietf-httpapi-ratelimit-headers-10.
  */
 @Injectable()
 export class RequestLimits {
@@ -31,7 +31,7 @@ export class RequestLimits {
     return this.failures !== undefined;
   }
 
-  /** Counts a request that was made with a key, and has its answer tell what is left; throws `rate_limited` where it was too many. */
+  /** Counts a request that was made with a key, and has its answer tell what is left; throws `rate_limited` if it was too many. */
   countRequest(key: ApiKey, response: Response): void {
     if (!this.requests) return;
     const left = this.requests.take(key.digest);

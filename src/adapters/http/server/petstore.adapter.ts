@@ -10,7 +10,7 @@ import { allowOrigins } from './cors.js';
 import { ExchangeObserver, observeExchanges, REFUSED } from './observe-exchanges.js';
 import { answerTo } from './protocol/client-error.js';
 import { Connection } from './protocol/connection.js';
-import { headFault } from './protocol/request-head.js';
+import { headFault, namesHttp } from './protocol/request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
 
@@ -134,8 +134,9 @@ export class PetstoreAdapter extends ExpressAdapter {
     });
     const requested = (request: Request, response: Response) => {
       const connection = connectionOf(request.socket);
+      const isHttp = namesHttp(request);
       connection?.request(response, () => {
-        const fault = headFault(request);
+        const fault = headFault(request, isHttp);
         if (fault) return connection.refuse(response, fault);
         // Nest has a route for every path, and catches what its handlers throw: whatever ends here is a fault of the router.
         app(request as unknown as express.Request, response as unknown as express.Response, (error: unknown) => {

@@ -9,12 +9,17 @@ export class Response extends ServerResponse<Request> {
   /** Headers that go out with whatever is answered: names and values in turn. */
   readonly standing: string[] = [];
 
+  /** How many requests wait on the connection until this one is answered. */
+  behind = (): number => 0;
+
   /**
    * Sends the head. Headers given as an array are names and values in turn; the array is taken over. The connection is closed behind
-   * the answer if a large body is still on its way, or if the server is being stopped, which waits for its connections to end.
+   * the answer if a large body is still on its way, or if it is the last one of a server that is being stopped, which waits for
+   * its connections to end.
    */
   override writeHead(status: number, ...rest: unknown[]): this {
-    if (!isServerOpen(this.req) || (!this.req.complete && hasLargeBody(this.req))) this.shouldKeepAlive = false;
+    const isLast = !isServerOpen(this.req) && this.behind() === 0;
+    if (isLast || (!this.req.complete && hasLargeBody(this.req))) this.shouldKeepAlive = false;
     const headers = rest.at(-1);
     if (Array.isArray(headers)) {
       headers.push('X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing);

@@ -26,7 +26,7 @@ export interface CopyProgress {
 
 /** What a copy that is exact has found on both sides. */
 export interface CopyReport {
-  readonly animals: number;
+  readonly pets: number;
   readonly keys: number;
   /** SHA-256 sums of all rows, added up: the same for the same rows, in whatever order. 64 hexadecimal digits. */
   readonly checksum: string;
@@ -105,7 +105,7 @@ async function compare(source: Engine, target: Engine, report: (progress: CopyPr
   }
   const all = Object.values(before.sums).reduce(add, 0n);
   return {
-    animals: before.counts[petTable.name] ?? 0,
+    pets: before.counts[petTable.name] ?? 0,
     keys: before.counts[ApiKeySchema.options.name] ?? 0,
     checksum: all.toString(16).padStart(64, '0'),
   };

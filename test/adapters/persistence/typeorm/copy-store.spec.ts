@@ -86,8 +86,8 @@ describe.each(directions)('a copy from $from.name to $to.name', ({ from, to }) =
     });
 
     const progress: CopyProgress[] = [];
-    const { animals, keys, checksum } = await copy((each) => progress.push(each));
-    expect({ animals, keys }).toEqual({ animals: 1_104, keys: 2 });
+    const { pets, keys, checksum } = await copy((each) => progress.push(each));
+    expect({ pets, keys }).toEqual({ pets: 1_104, keys: 2 });
     expect(checksum).toMatch(/^[0-9a-f]{64}$/);
     expect(progress.filter(({ step }) => step === 'pet').map(({ done }) => done)).toEqual([500, 1_000, 1_104]);
 
@@ -140,7 +140,7 @@ describe('a copy', () => {
     await store.close();
     expect(
       await copyStore(lasting(source.url).url, lasting(target.url).url, lasting(source.url).limits, () => undefined),
-    ).toMatchObject({ animals: 0, keys: 0 });
+    ).toMatchObject({ pets: 0, keys: 0 });
     const copied = await openStoreAt(target.url);
     expect(await copied.installation.cursorSecret()).toBe(secret);
     expect((await copied.pets.add({ name: 'New', categoryId: 1n, status: 'sold' })).pet.id).toBe(1n);

@@ -126,9 +126,12 @@ export class Connection {
 
   private begin(exchange: Exchange): void {
     this.current = exchange;
+    exchange.response.behind = this.behind;
     exchange.response.on('close', this.next);
     exchange.look();
   }
+
+  private readonly behind = (): number => this.waiting.length;
 
   private readonly next = (): void => {
     this.current = undefined;

@@ -10,10 +10,10 @@ export const MAX_TARGET = 12_288;
 const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
 
 /** What is wrong with the head of a request that Node let through; if nothing is, its `url` is in origin-form from here on. */
-export function headFault(request: Request): ApiError | undefined {
+export function headFault(request: Request, isHttp: boolean): ApiError | undefined {
   const { method = '', url = '', httpVersion, headers } = request;
   if (url.length > MAX_TARGET) return uriTooLong();
-  if ((httpVersion !== '1.1' && httpVersion !== '1.0') || isOtherProtocol(request)) {
+  if ((httpVersion !== '1.1' && httpVersion !== '1.0') || !isHttp) {
     return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
   }
   const hosts = fieldLines(request, 'host');
@@ -56,12 +56,12 @@ function bad(message: string): ApiError {
 }
 
 /**
- * Whether the request names RTSP or ICE in place of HTTP. Node's parser takes all three, and tells them as version 1.0; which it was is
- * seen in the packet that it is reading, unless that begins behind the request line.
+ * Whether the request names HTTP, and not RTSP or ICE. Node's parser takes all three, and tells the others as version 1.0; which it was is
+ * seen in the packet that it is reading at the moment of the call, unless that begins behind the request line.
  */
-function isOtherProtocol({ httpVersion, method, url, socket }: Request): boolean {
-  if (httpVersion !== '1.0') return false;
+export function namesHttp({ httpVersion, method, url, socket }: Request): boolean {
+  if (httpVersion !== '1.0') return true;
   const { parser } = socket as { parser?: { getCurrentBuffer?(): Buffer | undefined } | null };
   const packet = parser?.getCurrentBuffer?.();
-  return ['RTSP', 'ICE'].some((protocol) => packet?.includes(`${method} ${url} ${protocol}/`, 0, 'latin1'));
+  return !['RTSP', 'ICE'].some((protocol) => packet?.includes(`${method} ${url} ${protocol}/`, 0, 'latin1'));
 }

@@ -55,7 +55,7 @@ export interface Engine {
   revision?(): number;
 }
 
-/** Runs a script, statement after statement, where each answer has to be waited for. */
+/** Runs a script, statement after statement, if each answer has to be waited for. */
 export async function runScript<T>(script: Script<T>, rows: (statement: Statement) => Promise<Row[]>): Promise<T> {
   let step = script.next();
   while (!step.done) step = script.next(await rows(step.value));
