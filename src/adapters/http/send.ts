@@ -21,3 +21,10 @@ export function sendJson(
   ]);
   response.end(body);
 }
+
+/** Sends an answer of 204, which has no body. */
+export function sendNoContent(response: ServerResponse, headers: HeaderList = []): void {
+  if (response.headersSent) return;
+  response.writeHead(204, [...headers, 'Cache-Control', 'no-store']);
+  response.end();
+}

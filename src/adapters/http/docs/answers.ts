@@ -11,15 +11,15 @@ export type Headers = Parameters<typeof headerRefs>[0];
 
 const ALWAYS: Headers = { 'X-Request-Id': 'RequestId' };
 
-/** An answer of success, with an example of its body. */
+/** An answer of success, with an example of its body; without a schema it has none. */
 export function success(
   status: number,
   description: string,
-  schema: Reference,
-  example: unknown,
+  schema?: Reference,
+  example?: unknown,
   headers: Headers = {},
 ): MethodDecorator {
-  return answer(status, description, headers, { schema, example });
+  return answer(status, description, headers, schema && { schema, example });
 }
 
 /** An error of one status: each code that it may have, with a message as an example. */
@@ -97,13 +97,13 @@ function answer(
   status: number,
   description: string,
   headers: Headers,
-  json: { schema: Reference; example?: unknown; examples?: Record<string, { value: unknown }> },
+  json?: { schema: Reference; example?: unknown; examples?: Record<string, { value: unknown }> },
 ): MethodDecorator {
   return ApiResponse({
     status,
     description,
     headers: headerRefs({ ...ALWAYS, ...headers }),
-    content: { 'application/json': json },
+    ...(json && { content: { 'application/json': json } }),
   });
 }
 

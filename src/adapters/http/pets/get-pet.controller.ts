@@ -11,7 +11,6 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { ApiKeyService } from '../../../application/keys/api-key.service.js';
-import { PetNotFound } from '../../../application/errors.js';
 import { PetService } from '../../../application/pets/pet.service.js';
 import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 import { sendJson } from '../send.js';
@@ -19,7 +18,7 @@ import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
 import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { DeprecationSignals, SUNSET } from './deprecation.js';
-import { refuseParameters } from './parameters.js';
+import { petIdOf, refuseParameters } from './parameters.js';
 import { petJson } from './pet-json.js';
 import { GetPetOperation } from './pets.docs.js';
 import { Answer, RevisionCache } from './revision-cache.js';
@@ -66,9 +65,7 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
 
   private async pet(petId: string, queryString: string): Promise<Answer<string>> {
     refuseParameters(queryString);
-    // The documented answers are 200, 401 and 404: what is no int64 is the id of no pet. 19 digits are the most it can have.
-    if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(petId)) throw new PetNotFound();
-    return { body: petJson(await this.pets.get(BigInt(petId))), headers: [] };
+    return { body: petJson(await this.pets.get(petIdOf(petId))), headers: [] };
   }
 }
 

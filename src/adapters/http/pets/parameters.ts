@@ -1,4 +1,5 @@
 import { PageQuery } from '../../../application/pets/pet.service.js';
+import { PetNotFound } from '../../../application/errors.js';
 import { isPetStatus, PET_STATUSES } from '../../../domain/pets/pet.js';
 import { Faults } from '../errors/api-error.js';
 import { didYouMean, quoted } from '../errors/wording.js';
@@ -35,6 +36,13 @@ export function pageQuery(query: string): PageQuery {
     status: status?.value as PageQuery['status'],
     cursor: given.get('cursor')?.value,
   };
+}
+
+/** Reads a petId of a path; throws `PetNotFound` if it is no int64, which is the id of no pet: the documented answers are 200, 401 and 404. */
+export function petIdOf(text: string): bigint {
+  // 19 digits are the most it can have.
+  if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(text)) throw new PetNotFound();
+  return BigInt(text);
 }
 
 /** Refuses every query parameter, for an operation that has none. */

@@ -1,4 +1,5 @@
 import cors from 'cors';
+import { methodsBelow, RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
 
@@ -24,14 +25,16 @@ const EXPOSED = [
 export function allowOrigins(
   origins: readonly string[],
 ): (request: Request, response: Response, next: () => void) => void {
-  const handler = cors({
-    origin: [...origins],
-    methods: ['GET', 'HEAD', 'POST'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
-    exposedHeaders: EXPOSED,
-    maxAge: 600,
-  });
+  let handler: ReturnType<typeof cors> | undefined;
   return (request, response, next) => {
+    // The routes are known with the first request.
+    handler ??= cors({
+      origin: [...origins],
+      methods: methodsBelow('/v1/', request as unknown as RoutedRequest),
+      allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+      exposedHeaders: EXPOSED,
+      maxAge: 600,
+    });
     const { origin, 'access-control-request-method': method } = request.headers;
     const isPreflight = method !== undefined && origin !== undefined && origins.includes(origin);
     if (request.method !== 'OPTIONS' || isPreflight) handler(request, response, next);

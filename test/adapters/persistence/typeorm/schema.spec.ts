@@ -69,8 +69,17 @@ describe.each(lastingKinds)('the schema on $name', (kind) => {
     });
   });
 
+  it('compares every text byte for byte', async () => {
+    await onEngine(stores[0] as TestStore, async (engine) => {
+      if (kind.name !== 'MariaDB') return;
+      const columns = [...(await migrated(engine)).values()].flat().filter(({ type }) => type === 'varchar');
+      expect(columns.length).toBeGreaterThan(10);
+      expect(new Set(columns.map(({ collation }) => collation))).toEqual(new Set(['utf8mb4_nopad_bin']));
+    });
+  });
+
   it.each([
-    ['a column', 'ALTER TABLE pet ADD COLUMN breed varchar(100)', 'pet.breed, may be NULL, at most 100 long'],
+    ['a column', 'ALTER TABLE pet ADD COLUMN planted varchar(100)', 'pet.planted, may be NULL, at most 100 long'],
     ['a table', 'CREATE TABLE owner (id varchar(9) PRIMARY KEY NOT NULL)', 'owner.id, of the key, at most 9 long'],
   ])('is another one with %s that the entity schemas lack', async (_what, sql, planted) => {
     await onEngine(stores[0] as TestStore, async (engine) => {

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { MigrationInterface, QueryRunner, Table, TableColumnOptions, TableOptions } from 'typeorm';
+import { binaryText } from './binary-text.js';
 
 /** The catalogue, the API keys and their use, the idempotency keys, and what belongs to the installation. */
 export class CreateTables1795132800000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const mysql = runner.dataSource.options.type === 'mysql' || runner.dataSource.options.type === 'mariadb';
     const sqlite = runner.dataSource.options.type === 'better-sqlite3';
-    // Binary, without padding: other collations take "Zoë" for "Zoe", or "a " for "a".
-    const binary = mysql ? { charset: 'utf8mb4', collation: await binaryCollation(runner) } : {};
+    const binary = await binaryText(runner);
     const text = (name: string, length: number, more: Partial<TableColumnOptions> = {}): TableColumnOptions => ({
       name,
       type: 'varchar',
@@ -75,10 +75,4 @@ export class CreateTables1795132800000 implements MigrationInterface {
       await runner.dropTable(table, true);
     }
   }
-}
-
-/** The same collation has another name on MariaDB than on MySQL. */
-async function binaryCollation(runner: QueryRunner): Promise<string> {
-  const [row] = (await runner.query('SELECT VERSION() AS version')) as { version: string }[];
-  return row?.version.includes('MariaDB') ? 'utf8mb4_nopad_bin' : 'utf8mb4_0900_bin';
 }
