@@ -185,7 +185,6 @@ class CrashRun {
         ...process.env,
         PORT: '0',
         HOST: '127.0.0.1',
-        NODE_ENV: 'production',
         LOG_LEVEL: 'silent',
         DATABASE_URL: `sqlite:${this.file}`,
         API_KEYS: KEY,
@@ -199,7 +198,7 @@ class CrashRun {
       let greeting = '';
       service.stdout.on('data', (chunk: Buffer) => {
         greeting += chunk.toString();
-        const found = /http:\/\/127\.0\.0\.1:(\d+)\/v1"/.exec(greeting)?.[1];
+        const found = /http:\/\/127\.0\.0\.1:(\d+)\/v1\n/.exec(greeting)?.[1];
         if (found !== undefined) resolve(Number(found));
       });
       service.once('exit', () => reject(new Error(`The service did not start: ${greeting}`)));

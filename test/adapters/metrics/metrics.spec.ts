@@ -103,6 +103,8 @@ describe('the port of the metrics', () => {
   });
 
   it('is refused with a reason where it is taken', async () => {
-    await expect(Service.start({ METRICS_PORT: String(port) })).rejects.toThrow(`127.0.0.1:${port}`);
+    await expect(Service.start({ METRICS_PORT: String(port) })).rejects.toThrow(
+      `METRICS_PORT must be a free port; another program listens on port ${port} of "127.0.0.1".`,
+    );
   });
 });
