@@ -70,7 +70,7 @@ export class Connection {
       if (this.waiting.includes(latest)) latest.look = () => this.refuse(latest.response, error);
       else if (latest.response.headersSent) this.end();
       else this.refuse(latest.response, error);
-      // Else a body that comes after all would be taken.
+      // Should the rest of that body come, it must not be taken.
       return this.stopParser();
     }
     const response = this.bareResponse(request);
