@@ -1,9 +1,9 @@
 // Measures what a page costs where there are few animals and where there are many: the first page and one far down, with each filter.
-import { Cursors } from '../dist/modules/src/application/cursors.js';
+import { Cursors } from '../dist/modules/src/application/pets/cursors.js';
 import { NodeSecrets } from '../dist/modules/src/adapters/crypto/node-secrets.js';
 import { databaseUrl } from '../dist/modules/src/adapters/persistence/database-url.js';
 import { openDatabase } from '../dist/modules/src/adapters/persistence/typeorm/open-database.js';
-import { TypeOrmInstallation } from '../dist/modules/src/adapters/persistence/typeorm/typeorm-installation.js';
+import { TypeOrmInstallation } from '../dist/modules/src/adapters/persistence/typeorm/installation/typeorm-installation.js';
 import {
   bench,
   fill,
