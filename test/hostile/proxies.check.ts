@@ -95,10 +95,10 @@ class Clients {
     return last < 0 && !(this.endsEarly && asks.at(-1)?.isEarly);
   }
 
-  private judge({ text, statuses, isRight, pet, then }: Ask, answer: WireAnswer): void {
+  private judge({ text, statuses, isRight, pet }: Ask, answer: WireAnswer): void {
     const { status, body } = answer;
-    // HAProxy's own, if the service answers and ends its connection while the body is still on its way.
-    if (then === 'mayEnd' && status === 400 && answer.header('X-Request-Id') === undefined) return;
+    // HAProxy's own, as when the service answers and ends its connection while the body is still on its way; a loss would be its 502.
+    if (status === 400 && answer.header('X-Request-Id') === undefined) return;
     const isItsOwn = answer.header('X-Request-Id') === /X-Request-Id: (.*)\r/.exec(text)?.[1];
     if (!isItsOwn || !statuses.includes(status) || isRight?.(answer) === false) {
       this.problems.push(`${text.slice(0, 200)} was answered with ${status} ${body.slice(0, 200)}`);
