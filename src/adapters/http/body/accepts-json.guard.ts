@@ -10,7 +10,7 @@ const RANGES = ['*/*', 'application/*', 'application/json'];
 export class AcceptsJsonGuard implements CanActivate {
   canActivate(context: ExecutionContext): true {
     if (acceptsJson(context.getArgByIndex<IncomingMessage>(0).headers.accept)) return true;
-    throw new ApiError('not_acceptable', 'The answers of this service are application/json, which Accept must allow.');
+    throw ApiError.of('not_acceptable');
   }
 }
 

@@ -1,6 +1,6 @@
 import { ApiResponse, type OpenAPIObject } from '@nestjs/swagger';
 import { ErrorBodyDto } from '../errors/error-body.dto.js';
-import { ERROR_STATUS, ErrorCode } from '../errors/error-code.js';
+import { ERROR_STATUS, ErrorCode, MESSAGES } from '../errors/error-code.js';
 import { headerRefs } from './headers.js';
 import { type Reference, schemaRef } from './schemas.js';
 
@@ -8,6 +8,9 @@ type ResponseObject = NonNullable<NonNullable<OpenAPIObject['components']>['resp
 
 /** Which headers an answer has, besides the one that all have: names on the wire, and in the document. */
 export type Headers = Parameters<typeof headerRefs>[0];
+
+/** A message of each code. */
+type Messages = Partial<Record<ErrorCode, string>>;
 
 const ALWAYS: Headers = { 'X-Request-Id': 'RequestId' };
 
@@ -23,14 +26,15 @@ export function success(
 }
 
 /** An error of one status: each code that it may have, with a message as an example. */
-export function failure(
-  description: string,
-  messages: Partial<Record<ErrorCode, string>>,
-  headers: Headers = {},
-): MethodDecorator {
-  const codes = Object.entries(messages) as [ErrorCode, string][];
-  const status = ERROR_STATUS[(codes[0] as [ErrorCode, string])[0]];
-  return answer(status, description, headers, { schema: schemaRef(ErrorBodyDto), examples: examples(codes) });
+export function failure(description: string, messages: Messages, headers: Headers = {}): MethodDecorator {
+  const [code] = Object.keys(messages) as [ErrorCode];
+  const json = { schema: schemaRef(ErrorBodyDto), examples: examples(messages) };
+  return answer(ERROR_STATUS[code], description, headers, json);
+}
+
+/** The messages of these codes, which are always the same. */
+export function messages(...codes: (keyof typeof MESSAGES)[]): Messages {
+  return Object.fromEntries(codes.map((code) => [code, MESSAGES[code]]));
 }
 
 /** The errors that any operation may answer with; `outcome` says what became of the request if the store cannot answer. */
@@ -38,13 +42,7 @@ export function commonFailures(outcome: string, headers: Headers = {}): MethodDe
   return [
     failure(
       'The API key is missing or invalid.',
-      {
-        api_key_missing: 'The request has no API key; send it as "Authorization: Bearer <API_KEY>".',
-        api_key_invalid:
-          'The API key is not valid; send one that was issued for this service as "Authorization: Bearer <API_KEY>".',
-        api_key_expired: 'The API key has expired; ask for a new one.',
-        api_key_revoked: 'The API key was revoked; ask for a new one.',
-      },
+      messages('api_key_missing', 'api_key_invalid', 'api_key_expired', 'api_key_revoked'),
       { ...headers, 'WWW-Authenticate': 'Challenge' },
     ),
     failure(
@@ -52,19 +50,14 @@ export function commonFailures(outcome: string, headers: Headers = {}): MethodDe
       { rate_limited: 'This API key may make 600 requests in a minute; try again in 42 seconds.' },
       { ...headers, 'Retry-After': 'RetryAfter', RateLimit: 'RateLimit', 'RateLimit-Policy': 'RateLimitPolicy' },
     ),
-    failure(
-      'The `Accept` header of the request excludes JSON. Nothing was done.',
-      { not_acceptable: 'The answers of this service are application/json, which Accept must allow.' },
-      headers,
-    ),
-    failure(
-      `The store cannot answer now. ${outcome}`,
-      { service_unavailable: 'The store cannot answer now; try again.' },
-      { ...headers, 'Retry-After': 'RetryAfter' },
-    ),
+    failure('The `Accept` header of the request excludes JSON. Nothing was done.', messages('not_acceptable'), headers),
+    failure(`The store cannot answer now. ${outcome}`, messages('service_unavailable'), {
+      ...headers,
+      'Retry-After': 'RetryAfter',
+    }),
     failure(
       'The service is at fault. Its log tells why, at the `X-Request-Id` of this answer.',
-      { internal_error: 'The service failed; the request id finds the reason in its log.' },
+      messages('internal_error'),
       headers,
     ),
   ];
@@ -78,16 +71,13 @@ export function unreadable(): ResponseObject {
     content: {
       'application/json': {
         schema: schemaRef(ErrorBodyDto),
-        examples: examples([
-          [
-            'bad_request',
+        examples: examples({
+          bad_request:
             'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2); this one has none.',
-          ],
-          ['request_timeout', 'The request did not arrive in time.'],
-          ['uri_too_long', 'The request target must have at most 12288 bytes.'],
-          ['expectation_failed', 'The only expectation that can be met is "Expect: 100-continue".'],
-          ['headers_too_large', 'The target and the headers of a request must have at most 16,384 bytes.'],
-        ]),
+          ...messages('request_timeout'),
+          uri_too_long: 'The request target must have at most 12288 bytes.',
+          ...messages('expectation_failed', 'headers_too_large'),
+        }),
       },
     },
   };
@@ -107,8 +97,9 @@ function answer(
   });
 }
 
-function examples(messages: readonly [ErrorCode, string][]): Record<string, { value: unknown }> {
+function examples(messages: Messages): Record<string, { value: unknown }> {
+  const all = Object.entries(messages) as [ErrorCode, string][];
   return Object.fromEntries(
-    messages.map(([code, message]) => [code, { value: { code, message, status: ERROR_STATUS[code] } }]),
+    all.map(([code, message]) => [code, { value: { code, message, status: ERROR_STATUS[code] } }]),
   );
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { All, Controller, Get, Param, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import absolutePath from 'swagger-ui-dist/absolute-path.js';
-import { routeNotFound } from '../errors/api-error.filter.js';
+import { ApiError } from '../errors/api-error.js';
 import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { ApiDocument } from './api-document.js';
 import { PAGE, PAGE_POLICY, START, STYLE } from './page.js';
@@ -14,10 +14,9 @@ const HOUR = 'public, max-age=3600';
 /** The documentation: Swagger UI, and the OpenAPI document in both of its forms. No key is needed to read it. */
 @Controller()
 export class DocsController {
-  private readonly page = new PageFile('text/html; charset=utf-8', PAGE, 'no-cache', [
-    'Content-Security-Policy',
-    PAGE_POLICY,
-  ]);
+  private readonly page = new PageFile('text/html; charset=utf-8', PAGE, 'no-cache', {
+    'Content-Security-Policy': PAGE_POLICY,
+  });
 
   /** What the page needs, its own and of the swagger-ui-dist package. */
   private readonly assets: Readonly<Record<string, PageFile>> = {
@@ -34,37 +33,36 @@ export class DocsController {
   constructor(private readonly document: ApiDocument) {}
 
   @Get()
-  home(@Res() response: ServerResponse): void {
-    response.writeHead(302, ['Location', 'docs', 'Content-Length', '0']);
-    response.end();
+  home(@Res() response: Response): void {
+    response.writeHead(302, { Location: 'docs', 'Content-Length': 0 }).end();
   }
 
   @Get('docs')
-  docs(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+  docs(@Req() request: Request, @Res() response: Response): void {
     this.page.send(request, response);
   }
 
   @Get('docs/:asset')
-  asset(@Param('asset') asset: string, @Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+  asset(@Param('asset') asset: string, @Req() request: Request, @Res() response: Response): void {
     const file = Object.hasOwn(this.assets, asset) ? this.assets[asset] : undefined;
-    if (!file) throw routeNotFound();
+    if (!file) throw ApiError.of('route_not_found');
     file.send(request, response);
   }
 
   @Get('openapi.json')
-  json(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+  json(@Req() request: Request, @Res() response: Response): void {
     this.documents.json ??= new PageFile('application/json', this.document.texts().json, 'no-cache');
     this.documents.json.send(request, response);
   }
 
   @Get('openapi.yaml')
-  yaml(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+  yaml(@Req() request: Request, @Res() response: Response): void {
     this.documents.yaml ??= new PageFile('application/yaml', this.document.texts().yaml, 'no-cache');
     this.documents.yaml.send(request, response);
   }
 
   @All(['', 'docs', 'docs/:asset', 'openapi.json', 'openapi.yaml'])
-  otherMethod(@Req() request: RoutedRequest, @Res() response: ServerResponse): void {
+  otherMethod(@Req() request: RoutedRequest, @Res() response: Response): void {
     answerOtherMethod(request, response);
   }
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { HeaderList } from '../header-list.js';
+import type { Request, Response } from 'express';
 
 /** The fewest bytes that are worth compressing. */
 const MIN_COMPRESSED = 1_024;
@@ -21,7 +20,7 @@ export class PageFile {
     private readonly type: string,
     content: string | Buffer,
     private readonly caching: string,
-    private readonly headers: HeaderList = [],
+    private readonly headers: Readonly<Record<string, string>> = {},
   ) {
     this.bytes = Buffer.from(content);
     this.etag = `W/"${createHash('sha256').update(this.bytes).digest('base64url').slice(0, 22)}"`;
@@ -32,34 +31,13 @@ export class PageFile {
   }
 
   /** Answers with the file, or with 304 if the client has it. */
-  send(request: IncomingMessage, response: ServerResponse): void {
-    const headers = [
-      ...['ETag', this.etag, 'Cache-Control', this.caching, 'Vary', 'Accept-Encoding', 'Accept-Ranges', 'none'],
-      ...this.headers,
-    ];
-    if (isListed(this.etag, request.headers['if-none-match'])) {
-      response.writeHead(304, headers).end();
-      return;
-    }
-    const body = acceptsGzip(request.headers['accept-encoding']) ? this.compressed : undefined;
-    if (body) headers.push('Content-Encoding', 'gzip');
-    const bytes = body ?? this.bytes;
-    response.writeHead(200, ['Content-Type', this.type, 'Content-Length', String(bytes.length), ...headers]);
-    response.end(bytes);
+  send(request: Request, response: Response): void {
+    response.set({ ...this.headers, ETag: this.etag, 'Cache-Control': this.caching });
+    response.set({ Vary: 'Accept-Encoding', 'Accept-Ranges': 'none' });
+    if (request.fresh) return void response.writeHead(304).end();
+    const compressed = request.acceptsEncodings('gzip') ? this.compressed : undefined;
+    if (compressed) response.set('Content-Encoding', 'gzip');
+    const bytes = compressed ?? this.bytes;
+    response.writeHead(200, { 'Content-Type': this.type, 'Content-Length': bytes.length }).end(bytes);
   }
-}
-
-/** Whether an If-None-Match names the tag, or any (RFC 9110, section 13.1.2). */
-function isListed(etag: string, list: string | undefined): boolean {
-  return (
-    list?.split(',').some((each) => each.trim() === '*' || each.trim().replace(/^W\//, '') === etag.slice(2)) ?? false
-  );
-}
-
-/** Whether an Accept-Encoding takes gzip (RFC 9110, section 12.5.3); a client that names nothing of it gets the bytes as they are. */
-function acceptsGzip(list = ''): boolean {
-  return list.split(',').some((each) => {
-    const [coding = '', weight = ''] = each.split(';');
-    return coding.trim().toLowerCase() === 'gzip' && !/^q=0(?:\.0*)?$/i.test(weight.trim());
-  });
 }

@@ -9,18 +9,12 @@ import {
   PetNotFound,
   StoreUnavailable,
 } from '../../../application/errors.js';
+import type { HeaderList } from '../header-list.js';
 import { ApiError } from './api-error.js';
 import { sendError } from './send-error.js';
 
-/** How long a client should wait before it asks a store again that could not answer, in seconds. */
-const RETRY_AFTER = '1';
-
-const KEY_MESSAGES: Record<KeyRefusal, string> = {
-  missing: 'The request has no API key; send it as "Authorization: Bearer <API_KEY>".',
-  invalid: 'The API key is not valid; send one that was issued for this service as "Authorization: Bearer <API_KEY>".',
-  expired: 'The API key has expired; ask for a new one.',
-  revoked: 'The API key was revoked; ask for a new one.',
-};
+/** When to ask a store again that could not answer, in seconds. */
+const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
 
 /** Answers every error, the framework's own included, with the Error body. */
 @Catch()
@@ -49,48 +43,22 @@ export class ApiErrorFilter implements ExceptionFilter {
 
 function answerTo(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof PetNotFound)
-    return new ApiError('pet_not_found', 'No pet has this id; GET /v1/pets lists those there are.');
+  if (error instanceof PetNotFound) return ApiError.of('pet_not_found');
   if (error instanceof KeyRefused) return keyError(error.reason);
-  if (error instanceof CursorRefused) {
-    return new ApiError(
-      'invalid_cursor',
-      'cursor must be one that this list gave in a Link header, sent with the same status; leave it out to begin with the first page.',
-    );
-  }
-  if (error instanceof IdempotencyKeyReused) {
-    return new ApiError(
-      'idempotency_key_reused',
-      'This Idempotency-Key came before with another payload; send a new key with a new animal.',
-    );
-  }
-  if (error instanceof IdempotencyInProgress) {
-    const message = 'The first request with this Idempotency-Key is still being worked on; try again.';
-    return new ApiError('idempotency_in_progress', message, ['Retry-After', RETRY_AFTER]);
-  }
-  if (error instanceof StoreUnavailable) {
-    return new ApiError('service_unavailable', 'The store cannot answer now; try again.', ['Retry-After', RETRY_AFTER]);
-  }
+  if (error instanceof CursorRefused) return ApiError.of('invalid_cursor');
+  if (error instanceof IdempotencyKeyReused) return ApiError.of('idempotency_key_reused');
+  if (error instanceof IdempotencyInProgress) return ApiError.of('idempotency_in_progress', RETRY_AFTER);
+  if (error instanceof StoreUnavailable) return ApiError.of('service_unavailable', RETRY_AFTER);
   const status =
     error instanceof HttpException ? error.getStatus() : (error as { status?: unknown } | undefined)?.status;
-  if (status === 404) return routeNotFound();
+  if (status === 404) return ApiError.of('route_not_found');
   if (typeof status === 'number' && status >= 400 && status < 500)
     return new ApiError('bad_request', 'The request cannot be read.');
-  return internalError();
-}
-
-/** The answer if the service is at fault. */
-export function internalError(): ApiError {
-  return new ApiError('internal_error', 'The service failed; the request id finds the reason in its log.');
-}
-
-/** The answer for a path that has nothing. */
-export function routeNotFound(): ApiError {
-  return new ApiError('route_not_found', 'Nothing is here; /docs describes what there is.');
+  return ApiError.of('internal_error');
 }
 
 /** The answer to a request without a good key, with the challenge of RFC 6750, section 3. */
 function keyError(reason: KeyRefusal): ApiError {
   const challenge = reason === 'missing' ? 'Bearer realm="petstore"' : 'Bearer realm="petstore", error="invalid_token"';
-  return new ApiError(`api_key_${reason}`, KEY_MESSAGES[reason], ['WWW-Authenticate', challenge]);
+  return ApiError.of(`api_key_${reason}`, ['WWW-Authenticate', challenge]);
 }

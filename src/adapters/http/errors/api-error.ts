@@ -1,5 +1,5 @@
 import type { HeaderList } from '../header-list.js';
-import { ErrorCode } from './error-code.js';
+import { ErrorCode, MESSAGES } from './error-code.js';
 
 /** An answer of 400 or above, thrown to where it is sent. */
 export class ApiError extends Error {
@@ -12,6 +12,11 @@ export class ApiError extends Error {
     readonly headers: HeaderList = [],
   ) {
     super(message);
+  }
+
+  /** The error of a code that always has the same message. */
+  static of(code: keyof typeof MESSAGES, headers?: HeaderList): ApiError {
+    return new ApiError(code, MESSAGES[code], headers);
   }
 }
 

@@ -4,7 +4,7 @@ import { ERROR_STATUS, type ErrorCode } from './error-code.js';
 /** What `@ApiSchema` hands on and has no type for. */
 const CLOSED = { additionalProperties: false };
 
-/** The schema Error: the body of every error; `errorBody` writes it. */
+/** The schema Error: the body of every error; `sendError` writes it. */
 @ApiSchema({ name: 'Error', description: 'The body of every error.', ...CLOSED })
 export class ErrorBodyDto {
   @ApiProperty({

@@ -36,7 +36,24 @@ export const ERROR_STATUS = {
 /** One of the closed list of error codes. */
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** The text of an Error body. */
-export function errorBody(code: ErrorCode, message: string): string {
-  return JSON.stringify({ code, message, status: ERROR_STATUS[code] });
-}
+/** The messages of those codes that always have the same one. */
+export const MESSAGES = {
+  invalid_cursor:
+    'cursor must be one that this list gave in a Link header, sent with the same status; leave it out to begin with the first page.',
+  invalid_idempotency_key: 'Idempotency-Key must be given once, as 1 to 255 visible ASCII characters.',
+  api_key_missing: 'The request has no API key; send it as "Authorization: Bearer <API_KEY>".',
+  api_key_invalid:
+    'The API key is not valid; send one that was issued for this service as "Authorization: Bearer <API_KEY>".',
+  api_key_expired: 'The API key has expired; ask for a new one.',
+  api_key_revoked: 'The API key was revoked; ask for a new one.',
+  pet_not_found: 'No pet has this id; GET /v1/pets lists those there are.',
+  route_not_found: 'Nothing is here; /docs describes what there is.',
+  not_acceptable: 'The answers of this service are application/json, which Accept must allow.',
+  request_timeout: 'The request did not arrive in time.',
+  idempotency_in_progress: 'The first request with this Idempotency-Key is still being worked on; try again.',
+  expectation_failed: 'The only expectation that can be met is "Expect: 100-continue".',
+  idempotency_key_reused: 'This Idempotency-Key came before with another payload; send a new key with a new animal.',
+  headers_too_large: 'The target and the headers of a request must have at most 16,384 bytes.',
+  internal_error: 'The service failed; the request id finds the reason in its log.',
+  service_unavailable: 'The store cannot answer now; try again.',
+} as const satisfies Partial<Record<ErrorCode, string>>;

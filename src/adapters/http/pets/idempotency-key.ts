@@ -8,10 +8,7 @@ export function idempotencyKey(request: Request): SentIdempotencyKey | undefined
   const key = request.headers['idempotency-key'];
   if (key === undefined || !request.apiKey) return undefined;
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key) || fieldLines(request, 'idempotency-key') !== 1) {
-    throw new ApiError(
-      'invalid_idempotency_key',
-      'Idempotency-Key must be given once, as 1 to 255 visible ASCII characters.',
-    );
+    throw ApiError.of('invalid_idempotency_key');
   }
   return { scope: request.apiKey.digest, key };
 }

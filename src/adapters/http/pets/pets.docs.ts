@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiBody, ApiExtension, ApiHeader, ApiParam, ApiQuery } from '@nestjs/swagger';
-import { failure, type Headers, success } from '../docs/answers.js';
+import { failure, type Headers, messages, success } from '../docs/answers.js';
 import { schemaRef } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
@@ -54,8 +54,7 @@ Whoever follows these links meets every animal that was there at the beginning e
       invalid_parameter: 'limit must be an integer from 1 to 100, not "1000".',
       unknown_parameter: '"Limit" is not a query parameter of this operation. Did you mean "limit"?',
       repeated_parameter: 'status must be given once.',
-      invalid_cursor:
-        'cursor must be one that this list gave in a Link header, sent with the same status; leave it out to begin with the first page.',
+      ...messages('invalid_cursor'),
     }),
   );
 }
@@ -102,7 +101,7 @@ export function CreatePetOperation(): MethodDecorator {
         invalid_body: 'The body must be a JSON object, not an array.',
         invalid_json: 'The body is not valid JSON (RFC 8259): Unexpected end of JSON input.',
         unknown_parameter: '"dryRun" is not a query parameter of this operation.',
-        invalid_idempotency_key: 'Idempotency-Key must be given once, as 1 to 255 visible ASCII characters.',
+        ...messages('invalid_idempotency_key'),
       },
     ),
     failure('The body is larger than 64 KiB. Nothing was added.', {
@@ -115,13 +114,13 @@ export function CreatePetOperation(): MethodDecorator {
     ),
     failure(
       'The first request with this `Idempotency-Key` is still being worked on. Its outcome can be had later.',
-      { idempotency_in_progress: 'The first request with this Idempotency-Key is still being worked on; try again.' },
+      messages('idempotency_in_progress'),
       { 'Retry-After': 'RetryAfter' },
     ),
-    failure('The `Idempotency-Key` came before, with another animal. Nothing was added.', {
-      idempotency_key_reused:
-        'This Idempotency-Key came before with another payload; send a new key with a new animal.',
-    }),
+    failure(
+      'The `Idempotency-Key` came before, with another animal. Nothing was added.',
+      messages('idempotency_key_reused'),
+    ),
   );
 }
 
@@ -150,10 +149,6 @@ export function GetPetOperation(): MethodDecorator {
       { unknown_parameter: '"verbose" is not a query parameter of this operation.' },
       DEPRECATED,
     ),
-    failure(
-      'No animal has this identifier, or it is no int64.',
-      { pet_not_found: 'No pet has this id; GET /v1/pets lists those there are.' },
-      DEPRECATED,
-    ),
+    failure('No animal has this identifier, or it is no int64.', messages('pet_not_found'), DEPRECATED),
   );
 }

@@ -3,7 +3,6 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { internalError } from '../errors/api-error.filter.js';
 import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
@@ -141,7 +140,7 @@ export class PetstoreAdapter extends ExpressAdapter {
         // Nest has a route for every path, and catches what its handlers throw: whatever ends here is a fault of the router.
         app(request as unknown as express.Request, response as unknown as express.Response, (error: unknown) => {
           logger.error(error);
-          connection.refuse(response, internalError());
+          connection.refuse(response, ApiError.of('internal_error'));
         });
       });
     };

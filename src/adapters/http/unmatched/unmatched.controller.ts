@@ -1,5 +1,5 @@
 import { All, Controller, UseGuards } from '@nestjs/common';
-import { routeNotFound } from '../errors/api-error.filter.js';
+import { ApiError } from '../errors/api-error.js';
 import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 
 /** Every path that nothing else answers: without a key it cannot be told from one that has an operation. */
@@ -8,6 +8,6 @@ import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 export class UnmatchedController {
   @All('{*path}')
   unmatched(): never {
-    throw routeNotFound();
+    throw ApiError.of('route_not_found');
   }
 }

@@ -8,11 +8,9 @@ export type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer;
 export function answerTo({ code, rawPacket, reason }: ClientError): ApiError {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ApiError('request_timeout', 'The request did not arrive in time.');
+      return ApiError.of('request_timeout');
     case 'HPE_HEADER_OVERFLOW':
-      return endsWithinTarget(rawPacket)
-        ? uriTooLong()
-        : new ApiError('headers_too_large', 'The target and the headers of a request must have at most 16,384 bytes.');
+      return endsWithinTarget(rawPacket) ? uriTooLong() : ApiError.of('headers_too_large');
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new ApiError('body_too_large', 'The chunk extensions of the body are too large.');
     default:

@@ -30,9 +30,7 @@ export function headFault(request: Request, isHttp: boolean): ApiError | undefin
       return bad('Transfer-Encoding must be given once and end in chunked (RFC 9112, section 6.3).');
     }
   }
-  if (expectsMore(request)) {
-    return new ApiError('expectation_failed', 'The only expectation that can be met is "Expect: 100-continue".');
-  }
+  if (expectsMore(request)) return ApiError.of('expectation_failed');
   const target = originForm(method, url);
   if (target === undefined) {
     return bad('The request target must be a path and, optionally, a query (RFC 9112, section 3.2).');
