@@ -1,18 +1,14 @@
 import { applyDecorators, UseGuards } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiIncludeEndpoint, ApiOperation } from '@nestjs/swagger';
+import { ApiIncludeEndpoint, ApiOperation, type ApiOperationOptions } from '@nestjs/swagger';
 import { AcceptsJsonGuard } from './body/accepts-json.guard.js';
 import { commonFailures, type Headers } from './docs/answers.js';
 
 const OperationId = Reflector.createDecorator<string>();
 
 /** What is said of an operation. */
-interface Words {
+interface Words extends ApiOperationOptions {
   readonly operationId: string;
-  readonly tags: string[];
-  readonly summary: string;
-  readonly description: string;
-  readonly deprecated?: boolean;
   /** What became of the request if the store cannot answer. */
   readonly unavailable: string;
   /** The headers that all its answers have. */

@@ -1,15 +1,4 @@
-import {
-  All,
-  Controller,
-  Get,
-  Logger,
-  OnModuleDestroy,
-  OnModuleInit,
-  Param,
-  Req,
-  Res,
-  UseGuards,
-} from '@nestjs/common';
+import { All, Controller, Get, Logger, OnModuleDestroy, OnModuleInit, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { PetService } from '../../../application/pets/pet.service.js';
 import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
@@ -50,11 +39,11 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
 
   @Get()
   @GetPetOperation()
-  async getPet(@Param('petId') petId: string, @Req() request: Request, @Res() response: Response): Promise<void> {
+  async getPet(@Req() request: Request, @Res() response: Response): Promise<void> {
     if (request.apiKey) this.keys.noteGetPet(request.apiKey);
     const [target, revision] = [request.url ?? '', this.pets.petRevision()];
     const kept = this.answers.get(target, revision);
-    const { body } = kept ?? this.answers.keep(target, revision, await this.pet(petId, request.targetQuery));
+    const { body } = kept ?? this.answers.keep(target, revision, await this.pet(request));
     sendJson(response, 200, body);
   }
 
@@ -63,9 +52,9 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
     answerOtherMethod(request, response);
   }
 
-  private async pet(petId: string, queryString: string): Promise<Answer<string>> {
-    refuseParameters(queryString);
-    return { body: petJson(await this.pets.get(petIdOf(petId))), headers: [] };
+  private async pet({ params, targetQuery }: Request): Promise<Answer<string>> {
+    refuseParameters(targetQuery);
+    return { body: petJson(await this.pets.get(petIdOf(params?.petId ?? ''))), headers: [] };
   }
 }
 

@@ -1,5 +1,3 @@
-import type { Server } from 'node:http';
-import { Request } from './request.js';
 import { Response } from './response.js';
 
 /** How a request ended. It holds nothing that a client chose freely: no key, no query, no body. */
@@ -25,27 +23,17 @@ export interface Exchange {
 /** Is told of each request once, when it has ended. */
 export type ExchangeObserver = (exchange: Exchange) => void;
 
-/** The event by which a server tells of what it refuses before it is a request: as `request`, with a request and its response. */
-export const REFUSED = 'refused';
-
-/** Tells the observer of every request to the server, those that cannot be read included. */
-export function observeExchanges(server: Server<typeof Request, typeof Response>, observe: ExchangeObserver): void {
-  function ended(this: Response): void {
-    const { req: request } = this;
-    observe({
-      id: request.id,
-      method: request.method ?? undefined,
-      route: request.route?.path,
-      operation: request.operation ?? 'other',
-      status: this.headersSent ? this.statusCode : 0,
-      duration: performance.now() - request.startedAt,
-      key: request.apiKey?.name,
-      aborted: !this.writableFinished,
-    });
-  }
-  const begun = (request: Request, response: Response) => {
-    request.startedAt = performance.now();
-    response.on('close', ended);
+/** How the request of this response ended, once it has. */
+export function exchangeOf(response: Response): Exchange {
+  const { req: request } = response;
+  return {
+    id: request.id,
+    method: request.method ?? undefined,
+    route: request.route?.path,
+    operation: request.operation ?? 'other',
+    status: response.headersSent ? response.statusCode : 0,
+    duration: performance.now() - request.startedAt,
+    key: request.apiKey?.name,
+    aborted: !response.writableFinished,
   };
-  for (const event of ['request', 'checkContinue', 'checkExpectation', REFUSED]) server.prependListener(event, begun);
 }

@@ -6,7 +6,7 @@ import express from 'express';
 import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
-import { ExchangeObserver, observeExchanges, REFUSED } from './observe-exchanges.js';
+import type { ExchangeObserver } from './observe-exchanges.js';
 import { answerTo } from './protocol/client-error.js';
 import { Connection } from './protocol/connection.js';
 import { headFault, namesHttp } from './protocol/request-head.js';
@@ -92,7 +92,6 @@ export class PetstoreAdapter extends ExpressAdapter {
     // Not in Node's manual: a client that has sent its end is answered all the same.
     Object.assign(server, { httpAllowHalfOpen: true });
     this.listenTo(server, app);
-    if (this.observe) observeExchanges(server, this.observe);
     this.httpServer = server as unknown as Server;
   }
 
@@ -126,9 +125,8 @@ export class PetstoreAdapter extends ExpressAdapter {
 
   private listenTo(server: Server<typeof Request, typeof Response>, app: express.Express): void {
     const connectionOf = (socket: unknown) => this.connections.get(socket as Socket);
-    const refused = (response: Response) => void server.emit(REFUSED, response.req, response);
     server.on('connection', (socket) => {
-      this.connections.set(socket, new Connection(socket, refused));
+      this.connections.set(socket, new Connection(socket, this.observe));
       socket.once('close', () => this.connections.delete(socket));
     });
     const requested = (request: Request, response: Response) => {

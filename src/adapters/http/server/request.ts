@@ -15,7 +15,7 @@ export class Request extends IncomingMessage {
   /** The parameters of the route's path. */
   params?: Record<string, string>;
 
-  /** When it arrived, on the clock of `performance.now()`, if somebody keeps the time. */
+  /** When it arrived, on the clock of `performance.now()`. */
   startedAt = 0;
 
   /** The route that matched, once the router has noted it: its path with the names of the parameters. */

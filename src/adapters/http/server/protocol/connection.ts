@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { ApiError } from '../../errors/api-error.js';
 import { sendError } from '../../errors/send-error.js';
+import { type ExchangeObserver, exchangeOf } from '../observe-exchanges.js';
 import { Request } from '../request.js';
 import { Response } from '../response.js';
 
@@ -8,7 +9,7 @@ import { Response } from '../response.js';
 const LINGER = 2_000;
 
 /** A request, and what is to be done with it when its turn comes. */
-interface Exchange {
+interface Turn {
   readonly response: Response;
   look: () => void;
 }
@@ -19,18 +20,18 @@ interface Exchange {
  * hands over all requests of a packet at once, those behind an answer with `Connection: close` included.
  */
 export class Connection {
-  private current: Exchange | undefined;
-  private waiting: Exchange[] = [];
-  private latest: Exchange | undefined;
+  private current: Turn | undefined;
+  private waiting: Turn[] = [];
+  private latest: Turn | undefined;
   private canHold = false;
   private failed = false;
   private ended = false;
   private unsent = 0;
 
-  /** `told` is told of each answer that is none to a request. */
+  /** `observe` is told of each request when it has ended, those that cannot be read included; if it is absent, nobody is. */
   constructor(
     private readonly socket: Socket,
-    private readonly told: (response: Response) => void,
+    private readonly observe?: ExchangeObserver,
   ) {
     // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.
     socket.on('error', () => undefined);
@@ -46,9 +47,7 @@ export class Connection {
 
   /** Whether a request that has come is not answered yet. */
   get owesAnswer(): boolean {
-    return [this.current, ...this.waiting].some(
-      (exchange) => exchange?.response.req.complete && !exchange.response.writableEnded,
-    );
+    return [this.current, ...this.waiting].some((turn) => turn?.response.req.complete && !turn.response.writableEnded);
   }
 
   /** Has a request looked at when those before it are answered; never, if one of their answers is the last. */
@@ -82,7 +81,6 @@ export class Connection {
         this.end();
         response.emit('close');
       });
-      this.told(response);
       this.refuse(response, error);
     };
     this.add({ response, look });
@@ -102,10 +100,11 @@ export class Connection {
     if (unread || bytesRead === 0) this.socket.destroy();
   }
 
-  private add(exchange: Exchange): void {
-    this.latest = exchange;
-    if (!this.current) return this.begin(exchange);
-    this.waiting.push(exchange);
+  private add(turn: Turn): void {
+    turn.response.req.startedAt = performance.now();
+    this.latest = turn;
+    if (!this.current) return this.begin(turn);
+    this.waiting.push(turn);
     this.hold();
   }
 
@@ -124,20 +123,21 @@ export class Connection {
     this.socket.pause();
   }
 
-  private begin(exchange: Exchange): void {
-    this.current = exchange;
-    exchange.response.behind = this.behind;
-    exchange.response.on('close', this.next);
-    exchange.look();
+  private begin(turn: Turn): void {
+    this.current = turn;
+    turn.response.behind = this.behind;
+    turn.response.on('close', this.next);
+    turn.look();
   }
 
   private readonly behind = (): number => this.waiting.length;
 
   private readonly next = (): void => {
+    if (this.current) this.observe?.(exchangeOf(this.current.response));
     this.current = undefined;
     if (this.ended || this.socket.destroyed) this.waiting = [];
-    const exchange = this.waiting.shift();
-    if (exchange) this.begin(exchange);
+    const turn = this.waiting.shift();
+    if (turn) this.begin(turn);
     if (this.waiting.length === 0 && !this.failed && this.socket.isPaused()) this.socket.resume();
   };
 
