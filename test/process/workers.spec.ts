@@ -482,7 +482,7 @@ describe('the metrics of several workers', () => {
     const [text] = await times(3, read);
     expect(text).toContain('petstore_request_duration_seconds_count{operation="createPet",status="201"} 4\n');
     expect(text).toContain(`petstore_request_duration_seconds_count{${labels}} 6\n`);
-    expect(text).toContain(`petstore_request_duration_seconds_bucket{${labels},le="+Inf"} 6\n`);
+    expect(text).toContain(`petstore_request_duration_seconds_bucket{le="+Inf",${labels}} 6\n`);
     expect(text).toContain('petstore_commit_animals_sum 4\n');
     expect(text).toContain('petstore_deprecated_calls_total{operation="getPet",key="configured-1"} 6\n');
     expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m);

@@ -44,7 +44,7 @@ describe.each(lastingKinds)('the metrics on $name', (kind) => {
     ]) {
       const labels = `operation="${operation}",status="${status}"`;
       expect(text).toContain(`petstore_request_duration_seconds_count{${labels}} ${count}\n`);
-      expect(text).toContain(`petstore_request_duration_seconds_bucket{${labels},le="+Inf"} ${count}\n`);
+      expect(text).toContain(`petstore_request_duration_seconds_bucket{le="+Inf",${labels}} ${count}\n`);
     }
     expect(text).toMatch(/petstore_request_duration_seconds_sum\{operation="createPet",status="201"\} 0\.\d+/);
   });
