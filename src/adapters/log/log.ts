@@ -1,20 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import { Logger, pino } from 'pino';
 import { UsageError } from '../../application/errors.js';
+import type { Exchange } from '../http/server/observe-exchanges.js';
 import { BatchedOutput } from './batched-output.js';
 import { LogSettings } from './log-settings.js';
 import { readable } from './readable.js';
-
-/** What a request's line tells. It has nothing that a client chose freely. */
-export interface RequestLine {
-  readonly id: string;
-  readonly method: string | undefined;
-  readonly route: string | undefined;
-  readonly status: number;
-  readonly duration: number;
-  readonly key: string | undefined;
-  readonly aborted: boolean;
-}
 
 /** The log: lines of JSON, or of text for people, each with a time and a level. */
 export class Log implements LoggerService {
@@ -43,7 +33,7 @@ export class Log implements LoggerService {
   }
 
   /** Writes the line of a request that has ended. Health checks come all the time; at this level only those that fail have a line. */
-  request({ id, method, route, status, duration, key, aborted }: RequestLine): void {
+  request({ id, method, route, status, duration, key, aborted }: Exchange): void {
     const line = {
       request: id,
       method,

@@ -1,19 +1,10 @@
 import cluster from 'node:cluster';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import type { Exchange } from '../http/server/observe-exchanges.js';
 import { tellMetrics } from './metrics-of-workers.js';
 import { MetricsServer } from './metrics-server.js';
 import { MetricsSettings } from './metrics-settings.js';
-
-/** What is measured of a request. */
-export interface RequestFigures {
-  readonly operation: string;
-  /** The status of the answer; 0 if the client went away before. */
-  readonly status: number;
-  /** In milliseconds. */
-  readonly duration: number;
-  readonly key: string | undefined;
-}
 
 /** Upper bounds of times, in seconds. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -60,7 +51,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Counts a request that has ended. */
-  request({ operation, status, duration, key }: RequestFigures): void {
+  request({ operation, status, duration, key }: Exchange): void {
     this.requests.observe({ operation, status: status === 0 ? 'aborted' : status }, duration / 1000);
     if (key !== undefined && operation === DEPRECATED) this.deprecatedCalls.inc({ operation, key });
   }

@@ -12,6 +12,7 @@ const REQUEST = {
   id: 'a1',
   method: 'GET',
   route: '/v1/pets',
+  operation: 'listPets',
   status: 200,
   duration: 1.23456,
   key: 'my shop',
