@@ -62,20 +62,8 @@ export class Log implements LoggerService {
     this.say('error', message, more);
   }
 
-  fatal(message: unknown, ...more: unknown[]): void {
-    this.say('error', message, more);
-  }
-
   warn(message: unknown, ...more: unknown[]): void {
     this.say('warn', message, more);
-  }
-
-  debug(message: unknown, ...more: unknown[]): void {
-    this.say('debug', message, more);
-  }
-
-  verbose(message: unknown, ...more: unknown[]): void {
-    this.say('debug', message, more);
   }
 
   /** What Nest's loggers pass on: a message, then fields or a stack, and the part of the program at last. */
