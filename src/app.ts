@@ -1,7 +1,7 @@
 import { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
-import { Exchange, ExchangeObserver } from './adapters/http/server/observe-exchanges.js';
+import { Exchange, ExchangeObserver } from './adapters/http/server/exchange.js';
 import { PetstoreAdapter } from './adapters/http/server/petstore.adapter.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { Logger, pino } from 'pino';
 import { UsageError } from '../../application/errors.js';
-import type { Exchange } from '../http/server/observe-exchanges.js';
+import type { Exchange } from '../http/server/exchange.js';
 import { BatchedOutput } from './batched-output.js';
 import { LogSettings } from './log-settings.js';
 import { readable } from './readable.js';

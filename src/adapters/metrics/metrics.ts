@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
-import type { Exchange } from '../http/server/observe-exchanges.js';
+import type { Exchange } from '../http/server/exchange.js';
 import { tellMetrics } from './metrics-of-workers.js';
 import { MetricsServer } from './metrics-server.js';
 import { MetricsSettings } from './metrics-settings.js';

@@ -6,7 +6,7 @@ import express from 'express';
 import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
-import type { ExchangeObserver } from './observe-exchanges.js';
+import type { ExchangeObserver } from './exchange.js';
 import { answerTo } from './protocol/client-error.js';
 import { Connection } from './protocol/connection.js';
 import { headFault, namesHttp } from './protocol/request-head.js';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { ApiError } from '../../errors/api-error.js';
 import { sendError } from '../../errors/send-error.js';
-import { type ExchangeObserver, exchangeOf } from '../observe-exchanges.js';
+import { type ExchangeObserver, exchangeOf } from '../exchange.js';
 import { Request } from '../request.js';
 import { Response } from '../response.js';
 
