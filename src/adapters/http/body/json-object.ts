@@ -28,23 +28,7 @@ export function jsonMembers(text: string): Member[] {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw new ApiError('invalid_body', `The body must be a JSON object, not ${kindOf(parsed)}.`);
   }
-  const entries = Object.entries(parsed as Record<string, unknown>);
-  // A flat text that comes out again as it went in has no duplicates, and no number that was rounded: it need not be read again.
-  if (entries.every(([, value]) => typeof value !== 'object') && JSON.stringify(parsed) === text) {
-    return entries.map(([name, value]) => ({ name, value: typeof value === 'number' ? valueOfNumber(value) : value }));
-  }
-  const members: Member[] = [];
-  let at = behindSpace(text, text.indexOf('{') + 1);
-  while (text[at] !== '}') {
-    const name = at;
-    at = behindValue(text, name);
-    const value = behindSpace(text, behindSpace(text, at) + 1);
-    const end = behindValue(text, value);
-    members.push({ name: JSON.parse(text.slice(name, at)) as string, value: valueOf(text.slice(value, end)) });
-    at = behindSpace(text, end);
-    if (text[at] === ',') at = behindSpace(text, at + 1);
-  }
-  return members;
+  return membersOf(text);
 }
 
 /** What a JSON value is, for a message. */
@@ -54,49 +38,31 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-function valueOf(source: string): unknown {
-  if (/^[-0-9]/.test(source)) return numberOf(source);
-  if (source.startsWith('{')) return {};
-  return source.startsWith('[') ? [] : JSON.parse(source);
-}
+/** A string, a sign of the structure, or a number, `true`, `false` or `null`. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
-/** Of a number that was not rounded. */
-function valueOfNumber(value: number): bigint | NumberLiteral {
-  return Number.isSafeInteger(value) ? BigInt(value) : numberOf(`${value}`);
-}
-
-function numberOf(literal: string): bigint | NumberLiteral {
-  return int64FromLiteral(literal) ?? new NumberLiteral(literal);
-}
-
-// From here on the text is known to be valid.
-
-function behindSpace(text: string, from: number): number {
-  let at = from;
-  while (' \t\n\r'.includes(text.charAt(at))) at++;
-  return at;
-}
-
-function behindValue(text: string, from: number): number {
-  let at = from;
+/** The members of a text that is known to be a valid object. */
+function membersOf(text: string): Member[] {
+  const members: Member[] = [];
   let depth = 0;
-  do {
-    const sign = text.charAt(at);
-    if (sign === '"') {
-      at = behindString(text, at);
-      continue;
+  let name: string | undefined;
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === '}' || token === ']') depth--;
+    else if (depth === 1 && token !== ':' && token !== ',') {
+      if (name === undefined) name = JSON.parse(token) as string;
+      else {
+        members.push({ name, value: valueOf(token) });
+        name = undefined;
+      }
     }
-    if (sign === '{' || sign === '[') depth++;
-    if (sign === '}' || sign === ']') depth--;
-    at++;
-    // A number, true, false or null reaches to the sign that ends it; inside of brackets every sign is passed by alike.
-    if (depth === 0 && /[-0-9a-z]/.test(sign)) while (/[-+.0-9a-zE]/.test(text.charAt(at))) at++;
-  } while (depth > 0);
-  return at;
+    if (token === '{' || token === '[') depth++;
+  }
+  return members;
 }
 
-function behindString(text: string, from: number): number {
-  let at = from + 1;
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at + 1;
+/** A value by its first token. */
+function valueOf(token: string): unknown {
+  if (token === '{') return {};
+  if (token === '[') return [];
+  return /^[-0-9]/.test(token) ? (int64FromLiteral(token) ?? new NumberLiteral(token)) : JSON.parse(token);
 }
