@@ -1,7 +1,7 @@
 import { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
-import { Exchange, ExchangeObserver } from './adapters/http/server/exchange.js';
+import type { Exchange } from './adapters/http/server/exchange.js';
 import { PetstoreAdapter } from './adapters/http/server/petstore.adapter.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
@@ -10,7 +10,8 @@ import { Config } from './config.js';
 /** The service as the configuration says, ready to listen: what production runs and what every HTTP test runs. */
 export async function createApp(config: Config, log: Log): Promise<INestApplication> {
   const metrics = config.metrics && new (await import('./adapters/metrics/metrics.js')).Metrics(config.metrics);
-  const observe = observer(log.tellsRequests ? log : undefined, metrics);
+  const observers = [log.tellsRequests ? log : undefined, metrics].filter((each) => each !== undefined);
+  const observe = (exchange: Exchange) => observers.forEach((each) => each.request(exchange));
   const app = await NestFactory.create(AppModule.of(config, metrics), new PetstoreAdapter(config.http, observe), {
     bodyParser: false,
     logger: log,
@@ -24,14 +25,4 @@ export async function createApp(config: Config, log: Log): Promise<INestApplicat
     await app.close();
     throw error;
   }
-}
-
-/** Who is told of each request; undefined if nobody is. */
-function observer(...all: ({ request(exchange: Exchange): void } | undefined)[]): ExchangeObserver | undefined {
-  const [one, other] = all.filter((each) => each !== undefined);
-  if (!one) return undefined;
-  return (exchange) => {
-    one.request(exchange);
-    other?.request(exchange);
-  };
 }

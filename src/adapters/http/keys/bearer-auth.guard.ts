@@ -25,7 +25,11 @@ export class BearerAuthGuard implements CanActivate {
     request.operation = operationOf(context.getHandler());
     await endOfTurn();
     const found = this.limits.countsFailures ? this.guess(request) : this.keys.authenticate(bearerToken(request));
-    return this.admit(request, context.getArgByIndex<Response>(1), found instanceof Promise ? await found : found);
+    const key = found instanceof Promise ? await found : found;
+    request.apiKey = key;
+    this.keys.noteUse(key);
+    this.limits.countRequest(key, context.getArgByIndex<Response>(1));
+    return true;
   }
 
   /** As `authenticate`, for an address that may fail only so often; a key that was accepted before is not a guess. */
@@ -33,13 +37,6 @@ export class BearerAuthGuard implements CanActivate {
     const { authorization = '' } = request.headers;
     const known = this.keys.hasAccepted(BEARER.exec(authorization)?.[1] ?? '');
     return this.limits.guess(request, known, () => this.keys.authenticate(bearerToken(request)));
-  }
-
-  private admit(request: Request, response: Response, key: ApiKey): true {
-    request.apiKey = key;
-    this.keys.noteUse(key);
-    this.limits.countRequest(key, response);
-    return true;
   }
 }
 

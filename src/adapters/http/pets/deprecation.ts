@@ -20,10 +20,7 @@ export class DeprecationSignals implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): true {
-    context
-      .switchToHttp()
-      .getResponse<Response>()
-      .standing.push(...this.headers);
+    context.getArgByIndex<Response>(1).standing.push(...this.headers);
     return true;
   }
 }

@@ -29,10 +29,10 @@ const CHECK_INTERVAL = 1_000;
 export class PetstoreAdapter extends ExpressAdapter {
   private readonly connections = new Map<Socket, Connection>();
 
-  /** `observe` is told of every request; if it is absent, nobody is, and nothing is spent on it. */
+  /** `observe` is told of every request. */
   constructor(
     private readonly settings: HttpSettings,
-    private readonly observe?: ExchangeObserver,
+    private readonly observe: ExchangeObserver,
   ) {
     const app = express();
     // The router takes these when it is first used, and never again.

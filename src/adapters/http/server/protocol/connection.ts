@@ -28,10 +28,10 @@ export class Connection {
   private ended = false;
   private unsent = 0;
 
-  /** `observe` is told of each request when it has ended, those that cannot be read included; if it is absent, nobody is. */
+  /** `observe` is told of each request when it has ended, those that cannot be read included. */
   constructor(
     private readonly socket: Socket,
-    private readonly observe?: ExchangeObserver,
+    private readonly observe: ExchangeObserver,
   ) {
     // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.
     socket.on('error', () => undefined);
@@ -133,7 +133,7 @@ export class Connection {
   private readonly behind = (): number => this.waiting.length;
 
   private readonly next = (): void => {
-    if (this.current) this.observe?.(exchangeOf(this.current.response));
+    if (this.current) this.observe(exchangeOf(this.current.response));
     this.current = undefined;
     if (this.ended || this.socket.destroyed) this.waiting = [];
     const turn = this.waiting.shift();
