@@ -46,7 +46,7 @@ function membersOf(text: string): Member[] {
   const members: Member[] = [];
   let depth = 0;
   let name: string | undefined;
-  for (const [token] of text.matchAll(TOKEN)) {
+  for (const token of text.match(TOKEN) ?? []) {
     if (token === '}' || token === ']') depth--;
     else if (depth === 1 && token !== ':' && token !== ',') {
       if (name === undefined) name = JSON.parse(token) as string;
