@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
-import { Engine } from './engines/engine.js';
+import { Engine, isUnavailable } from './engines/engine.js';
 import { applySteps, schemaSteps } from './schema-steps.js';
 import { within } from './within.js';
 
@@ -121,11 +121,10 @@ export class Database implements Readiness {
       try {
         return await query(this.engine);
       } catch (error) {
-        if (!this.engine.isBusy(error) || patience <= 0) {
-          if (this.engine.isUnavailable(error))
-            throw new StoreUnavailable('The database cannot answer.', { cause: error });
-          throw error;
-        }
+        const failure = this.engine.failure(error);
+        if (!isUnavailable(failure)) throw error;
+        if (failure !== 'busy' || patience <= 0)
+          throw new StoreUnavailable('The database cannot answer.', { cause: error });
       }
       await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
     }
@@ -150,7 +149,7 @@ export class Database implements Readiness {
       if (this.retry) this.report('The database is there; the service is ready.');
       this.ready = !this.closed;
     } catch (error) {
-      if (!this.engine.isUnavailable(error)) throw error;
+      if (!isUnavailable(this.engine.failure(error))) throw error;
       this.trouble = said(error);
       if (!this.retry) this.report(`The database cannot be reached. ${this.trouble} Trying again every second.`);
       if (!this.closed) this.retry = setTimeout(() => void this.reopen(), RETRY_PAUSE).unref();

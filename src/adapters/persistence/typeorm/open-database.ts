@@ -1,7 +1,7 @@
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { StoreUnavailable } from '../../../application/errors.js';
 import { Database, DatabaseObserver, said } from './database.js';
-import { Engine } from './engines/engine.js';
+import { Engine, isUnavailable } from './engines/engine.js';
 
 /** The way to the database that the URL names; nothing is opened yet. Only the driver that it takes is loaded. */
 export async function engineOf(url: LastingUrl, limits: DatabaseLimits): Promise<Engine> {
@@ -44,7 +44,7 @@ export async function withEngine<T>(
     await engine.dataSource.initialize();
     return await use(engine);
   } catch (error) {
-    if (!engine.isUnavailable(error)) throw error;
+    if (!isUnavailable(engine.failure(error))) throw error;
     throw new StoreUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
   } finally {
     if (engine.dataSource.isInitialized) await engine.dataSource.destroy();

@@ -86,7 +86,7 @@ async function lock(engine: Engine, runner: QueryRunner): Promise<void> {
       return await engine.lockSchema(runner);
     } catch (error) {
       await runner.rollbackTransaction();
-      if (!engine.isBusy(error) || Date.now() >= deadline) throw error;
+      if (engine.failure(error) !== 'busy' || Date.now() >= deadline) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
   }

@@ -110,11 +110,7 @@ describe.each(lastingKinds)('a table on $name', (kind) => {
       [id, 'first'],
     ]);
     const refused = await engine.transaction(() => insertTwo(10n ** 15n)).catch((error: unknown) => error);
-    expect([engine.isDuplicate(refused), engine.isBusy(refused), engine.isUnavailable(refused)]).toEqual([
-      true,
-      false,
-      false,
-    ]);
+    expect(engine.failure(refused)).toBe('duplicate');
     expect(await count()).toBe(2);
     await engine.transaction(() => insertTwo(10n ** 15n + 1_000n));
     expect(await count()).toBe(4);
@@ -157,7 +153,7 @@ describeOnServers('a transaction on $name', (kind) => {
         setImmediate(() => proxy.cut());
         yield { sql: kind.name === 'PostgreSQL' ? 'SELECT pg_sleep(10)' : 'SELECT SLEEP(10)', values: [] };
       });
-      expect(engine.isUnavailable(await broken.catch((error: unknown) => error))).toBe(true);
+      expect(engine.failure(await broken.catch((error: unknown) => error))).toBe('unavailable');
       await engine.transaction(function* () {
         yield fact('second');
       });

@@ -4,6 +4,17 @@ import { Row, Statement, Table } from '../table.js';
 /** Statements that depend on each other: each is answered with its rows before the next one is made. */
 export type Script<T> = Generator<Statement, T, Row[]>;
 
+/** Why the database has not done what it was asked. */
+export type Failure =
+  /** It cannot answer now. */
+  | 'unavailable'
+  /** It cannot now, because another transaction was in the way: the same question will do in a moment. */
+  | 'busy'
+  /** It cannot now, because a lock of another transaction was waited for in vain. */
+  | 'locked'
+  /** A row with the same key is there. */
+  | 'duplicate';
+
 /** What is said in another way on each kind of database; it knows no table by name. Errors are the driver's own. */
 export interface Engine {
   /** The connections of the service. */
@@ -39,17 +50,8 @@ export interface Engine {
   /** Keeps all others from changing the schema until the runner's transaction and connection have ended. */
   lockSchema(runner: QueryRunner): Promise<void>;
 
-  /** Whether the error says that the database cannot answer now, and not that the question was wrong. */
-  isUnavailable(error: unknown): boolean;
-
-  /** Whether the error says that another transaction was in the way, so that the same question will do in a moment. */
-  isBusy(error: unknown): boolean;
-
-  /** Whether the error says that a lock of another transaction was waited for in vain. */
-  isLockTimeout(error: unknown): boolean;
-
-  /** Whether the error says that a row with the same key is there. */
-  isDuplicate(error: unknown): boolean;
+  /** What the error says; undefined if it is a fault of the question, or not the database's at all. */
+  failure(error: unknown): Failure | undefined;
 
   /** A number that is a new one after every commit of any other process; absent if nothing tells of them. */
   revision?(): number;
@@ -62,11 +64,12 @@ export async function runScript<T>(script: Script<T>, rows: (statement: Statemen
   return step.value;
 }
 
+/** Whether the database cannot answer now: all say so but a duplicate. */
+export function isUnavailable(failure: Failure | undefined): boolean {
+  return failure !== undefined && failure !== 'duplicate';
+}
+
 /** The driver's error, out of TypeORM's. */
-export function driverError(error: unknown): {
-  readonly code?: unknown;
-  readonly errno?: unknown;
-  readonly message?: unknown;
-} {
+export function driverError(error: unknown): Partial<Record<'code' | 'errno' | 'fatal' | 'message', unknown>> {
   return (error as { driverError?: object } | undefined)?.driverError ?? error ?? {};
 }

@@ -5,7 +5,7 @@ import { DataSource, QueryRunner } from 'typeorm';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
 import { dataSourceOptions } from '../data-source-options.js';
 import { Row, Statement, Table } from '../table.js';
-import { driverError, Engine, runScript, Script } from './engine.js';
+import { driverError, Engine, Failure, runScript, Script } from './engine.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
 
 /** How long a statement waits for a lock, in seconds; for the same idempotency key of another instance, say. */
@@ -18,20 +18,26 @@ const MAX_STATEMENTS = 64;
 const SESSION = `SET SESSION autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = ${LOCK_TIMEOUT},
   sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'`;
 
-const DUPLICATE = 1062;
-const LOCK_WAIT_TIMEOUT = 1205;
-
-/** Another transaction was in the way: a deadlock; a row that changed since it was read (MariaDB). */
-const BUSY = new Set<unknown>([1213, 1020]);
-
 /**
  * The errors of a server that are no fault of the question (https://mariadb.com/kb/en/mariadb-error-code-reference/): disk or memory
- * full, connections, authorisation, shutdown, network, no such database, killed, locks, read-only.
+ * full, connections, authorisation, shutdown, network, no such database, killed, read-only.
  */
-const UNAVAILABLE = new Set<unknown>([
-  1020, 1021, 1028, 1037, 1040, 1041, 1042, 1043, 1044, 1045, 1049, 1053, 1077, 1114, 1129, 1135, 1158, 1159, 1160,
-  1161, 1203, 1205, 1213, 1226, 1290, 1317, 1698, 1792, 1836, 1927, 1969, 3024, 3159, 4031, 4151,
+const UNAVAILABLE = [
+  1021, 1028, 1037, 1040, 1041, 1042, 1043, 1044, 1045, 1049, 1053, 1077, 1114, 1129, 1135, 1158, 1159, 1160, 1161,
+  1203, 1226, 1290, 1317, 1698, 1792, 1836, 1927, 1969, 3024, 3159, 4031, 4151,
+];
+
+const FAILURES = new Map<unknown, Failure>([
+  ...UNAVAILABLE.map((errno) => [errno, 'unavailable'] as const),
+  // A row that changed since it was read (MariaDB), and a deadlock.
+  [1020, 'busy'],
+  [1213, 'busy'],
+  [1205, 'locked'],
+  [1062, 'duplicate'],
 ]);
+
+/** What the driver and Node say of a connection. */
+const DISCONNECTED = /^E[A-Z]{3,}$|^PROTOCOL_|^HANDSHAKE_|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/;
 
 /** MariaDB and MySQL. */
 export class MysqlEngine implements Engine {
@@ -77,26 +83,10 @@ export class MysqlEngine implements Engine {
     await runner.query(`SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`);
   }
 
-  isUnavailable(error: unknown): boolean {
-    const { code, errno, message } = driverError(error) as { code?: string; errno?: unknown; message?: string };
-    return (
-      (driverError(error) as { fatal?: boolean }).fatal === true ||
-      UNAVAILABLE.has(errno) ||
-      /^E[A-Z]{3,}$|^PROTOCOL_|^HANDSHAKE_|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/.test(code ?? '') ||
-      message === 'Pool is closed.'
-    );
-  }
-
-  isBusy(error: unknown): boolean {
-    return BUSY.has(driverError(error).errno);
-  }
-
-  isLockTimeout(error: unknown): boolean {
-    return driverError(error).errno === LOCK_WAIT_TIMEOUT;
-  }
-
-  isDuplicate(error: unknown): boolean {
-    return driverError(error).errno === DUPLICATE;
+  failure(error: unknown): Failure | undefined {
+    const { code, errno, fatal, message } = driverError(error);
+    const lost = fatal === true || DISCONNECTED.test(String(code)) || message === 'Pool is closed.';
+    return FAILURES.get(errno) ?? (lost ? 'unavailable' : undefined);
   }
 
   /** Lends a connection. After an error it is never used again: nobody knows what it was in the middle of. */

@@ -4,7 +4,7 @@ import { DataSource, QueryRunner } from 'typeorm';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
 import { dataSourceOptions } from '../data-source-options.js';
 import { names, Row, Statement, Table } from '../table.js';
-import { driverError, Engine, runScript, Script } from './engine.js';
+import { driverError, Engine, Failure, runScript, Script } from './engine.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
 
 /** How long a statement waits for a lock, in milliseconds; for the same idempotency key of another instance, say. */
@@ -20,12 +20,19 @@ const IDLE_TIMEOUT = 300_000;
 const SESSION = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 /**
- * The SQLSTATEs that are no fault of the question (https://www.postgresql.org/docs/current/errcodes-appendix.html): connection,
- * authorisation, catalogue name, rollback, resources, intervention and system errors, lock not available, read-only transaction.
+ * What the SQLSTATEs say that are no fault of the question (https://www.postgresql.org/docs/current/errcodes-appendix.html), and the codes
+ * of Node; the first that fits counts. Those of unavailability: connection, authorisation, catalogue name, rollback, resources,
+ * intervention and system errors, read-only transaction.
  */
-const UNAVAILABLE = /^(08|28|3D|40|53|57|58)...$|^55P03$|^25006$/;
+const FAILURES = [
+  [/^23505$/, 'duplicate'],
+  [/^55P03$/, 'locked'],
+  [/^(40001|40P01)$/, 'busy'],
+  [/^(08|28|3D|40|53|57|58)...$|^25006$/, 'unavailable'],
+  [/^E[A-Z]{3,}|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/, 'unavailable'],
+] as const;
 
-/** What the driver and Node say without a SQLSTATE. */
+/** What the driver and Node say without a code. */
 const DISCONNECTED =
   /^(Connection terminated|timeout exceeded|Client has encountered|Cannot use a pool|The server does not support SSL)/;
 
@@ -101,24 +108,10 @@ export class PostgresEngine implements Engine {
     await runner.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK]);
   }
 
-  isUnavailable(error: unknown): boolean {
+  failure(error: unknown): Failure | undefined {
     const { code, message } = driverError(error);
-    if (typeof code === 'string')
-      return UNAVAILABLE.test(code) || /^E[A-Z]{3,}|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/.test(code);
-    return typeof message === 'string' && DISCONNECTED.test(message);
-  }
-
-  isBusy(error: unknown): boolean {
-    const { code } = driverError(error);
-    return code === '40001' || code === '40P01';
-  }
-
-  isLockTimeout(error: unknown): boolean {
-    return driverError(error).code === '55P03';
-  }
-
-  isDuplicate(error: unknown): boolean {
-    return driverError(error).code === '23505';
+    if (typeof code === 'string') return FAILURES.find(([codes]) => codes.test(code))?.[1];
+    return DISCONNECTED.test(String(message)) ? 'unavailable' : undefined;
   }
 
   private source(poolSize: number, limits: pg.PoolConfig): DataSource {

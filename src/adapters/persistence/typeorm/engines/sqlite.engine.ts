@@ -2,10 +2,14 @@ import Libsql from 'libsql';
 import { DataSource, QueryRunner } from 'typeorm';
 import { dataSourceOptions, entities } from '../data-source-options.js';
 import { names, Row, Statement, Table } from '../table.js';
-import { driverError, Engine, Script } from './engine.js';
+import { driverError, Engine, Failure, Script } from './engine.js';
 
-/** Result codes that say that the file cannot be used now (https://www.sqlite.org/rescode.html). */
-const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/;
+/** What the result codes say that are no fault of the question (https://www.sqlite.org/rescode.html). */
+const FAILURES = [
+  [/^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)/, 'duplicate'],
+  [/^SQLITE_BUSY/, 'busy'],
+  [/^SQLITE_(LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/, 'unavailable'],
+] as const;
 
 /**
  * A connection whose writes ask for the lock before anything else, by a statement that is not kept. In libsql one that is kept and finds
@@ -104,20 +108,9 @@ export class SqliteEngine implements Engine {
     await runner.query('PRAGMA user_version = 0');
   }
 
-  isUnavailable(error: unknown): boolean {
-    return UNAVAILABLE.test(codeOf(error));
-  }
-
-  isBusy(error: unknown): boolean {
-    return codeOf(error).startsWith('SQLITE_BUSY');
-  }
-
-  isLockTimeout(): boolean {
-    return false;
-  }
-
-  isDuplicate(error: unknown): boolean {
-    return /^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)/.test(codeOf(error));
+  failure(error: unknown): Failure | undefined {
+    const code = String(driverError(error).code);
+    return FAILURES.find(([codes]) => codes.test(code))?.[1];
   }
 
   revision(): number {
@@ -162,9 +155,4 @@ export class SqliteEngine implements Engine {
     }
     return statement;
   }
-}
-
-function codeOf(error: unknown): string {
-  const { code } = driverError(error);
-  return typeof code === 'string' ? code : '';
 }

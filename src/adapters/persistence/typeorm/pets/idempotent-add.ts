@@ -62,11 +62,11 @@ export async function addAlone(engine: Engine, addition: Required<Addition>): Pr
       try {
         return await engine.transaction(() => addOne(engine, addition));
       } catch (error) {
-        if (!engine.isDuplicate(error)) throw error;
+        if (engine.failure(error) !== 'duplicate') throw error;
       }
     }
   } catch (error) {
-    if (!engine.isLockTimeout(error)) throw error;
+    if (engine.failure(error) !== 'locked') throw error;
   }
   return new IdempotencyInProgress();
 }

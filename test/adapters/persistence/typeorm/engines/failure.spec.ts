@@ -1,0 +1,63 @@
+import { expect, it } from '@jest/globals';
+import { LastingUrl } from '../../../../../src/adapters/persistence/database-url.js';
+import { Failure, isUnavailable } from '../../../../../src/adapters/persistence/typeorm/engines/engine.js';
+import { engineOf } from '../../../../../src/adapters/persistence/typeorm/open-database.js';
+import { readConfig } from '../../../../../src/config.js';
+
+/** What an error that has this code, number or message says. */
+type Case = readonly [error: object, failure: Failure | undefined];
+
+const ERRORS: Readonly<Record<string, readonly Case[]>> = {
+  'sqlite:x.sqlite': [
+    [{ code: 'SQLITE_CONSTRAINT_PRIMARYKEY' }, 'duplicate'],
+    [{ code: 'SQLITE_CONSTRAINT_UNIQUE' }, 'duplicate'],
+    [{ code: 'SQLITE_CONSTRAINT_NOTNULL' }, undefined],
+    [{ code: 'SQLITE_BUSY_SNAPSHOT' }, 'busy'],
+    [{ code: 'SQLITE_LOCKED' }, 'unavailable'],
+    [{ code: 'SQLITE_IOERR_WRITE' }, 'unavailable'],
+    [{ code: 'SQLITE_ERROR' }, undefined],
+  ],
+  'postgres://me@host/pets': [
+    [{ code: '23505' }, 'duplicate'],
+    [{ code: '23502' }, undefined],
+    [{ code: '40001' }, 'busy'],
+    [{ code: '40P01' }, 'busy'],
+    [{ code: '40003' }, 'unavailable'],
+    [{ code: '55P03' }, 'locked'],
+    [{ code: '55006' }, undefined],
+    [{ code: '25006' }, 'unavailable'],
+    [{ code: '57P01' }, 'unavailable'],
+    [{ code: 'ECONNREFUSED' }, 'unavailable'],
+    [{ message: 'Connection terminated unexpectedly' }, 'unavailable'],
+    [{ code: '42601', message: 'Connection terminated unexpectedly' }, undefined],
+  ],
+  'mariadb://me@host/pets': [
+    [{ errno: 1062, code: 'ER_DUP_ENTRY' }, 'duplicate'],
+    [{ errno: 1048, code: 'ER_BAD_NULL_ERROR' }, undefined],
+    [{ errno: 1020, code: 'ER_CHECKREAD' }, 'busy'],
+    [{ errno: 1213, code: 'ER_LOCK_DEADLOCK' }, 'busy'],
+    [{ errno: 1205, code: 'ER_LOCK_WAIT_TIMEOUT' }, 'locked'],
+    [{ errno: 1053, code: 'ER_SERVER_SHUTDOWN' }, 'unavailable'],
+    [{ errno: -111, code: 'ECONNREFUSED' }, 'unavailable'],
+    [{ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }, 'unavailable'],
+    [{ message: 'Pool is closed.' }, 'unavailable'],
+  ],
+};
+
+it.each(Object.entries(ERRORS))(
+  'an engine of %s knows what an error says, in TypeORM’s or alone',
+  async (url, cases) => {
+    const { database, databaseLimits } = readConfig({ DATABASE_URL: url });
+    const engine = await engineOf(database as LastingUrl, databaseLimits);
+    for (const [error, failure] of [...cases, [new Error('x'), undefined], [undefined, undefined]] as const) {
+      for (const each of [error, { driverError: error }]) {
+        expect({ error: each, failure: engine.failure(each) }).toEqual({ error: each, failure });
+      }
+    }
+  },
+);
+
+it('a database cannot answer now where it is unavailable, busy or locked', () => {
+  const failures = ['unavailable', 'busy', 'locked', 'duplicate', undefined] as const;
+  expect(failures.map(isUnavailable)).toEqual([true, true, true, false, false]);
+});
