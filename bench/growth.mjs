@@ -34,7 +34,8 @@ const STATUSES = [undefined, 'available', 'pending', 'sold'];
 
 /** The path of a page at some place, nine tenths down, for each filter; their cursors are made as the service makes them. */
 async function pagesFarDown(url, animals) {
-  const database = await openDatabase(databaseUrl(url), { poolTimeout: 3_000, statementTimeout: 5_000 }, console.warn);
+  const limits = { poolTimeout: 3_000, statementTimeout: 5_000 };
+  const database = await openDatabase(databaseUrl('DATABASE_URL', url), limits, console.warn);
   const cursors = new Cursors(new TypeOrmInstallation(database), new NodeSecrets());
   const page = async (status) => {
     const id = BigInt(Math.round(animals * (0.1 + Math.random() / 100)));

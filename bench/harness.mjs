@@ -93,7 +93,7 @@ export async function fill(url, animals) {
   execFileSync(process.execPath, ['dist/src/main.js', 'migrate', 'run'], {
     env: { ...process.env, DATABASE_URL: url },
   });
-  const source = (await engineOf(databaseUrl(url), {})).schemaSource();
+  const source = (await engineOf(databaseUrl('DATABASE_URL', url), {})).schemaSource();
   await source.initialize();
   await source.query(`INSERT INTO pet (name, category_id, status)
     WITH RECURSIVE animal (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM animal WHERE i < ${animals})

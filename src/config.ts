@@ -28,11 +28,6 @@ export interface Config {
   readonly metrics: MetricsSettings | undefined;
 }
 
-/** A setting has a value that it cannot have; the message is one line that names the variable and says what it takes. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** RFC 6750's token68, of a length that is worth guessing at. */
@@ -41,7 +36,10 @@ const API_KEY = /^(?=.{16,255}$)[A-Za-z0-9\-._~+/]+=*$/;
 /** Characters of an authority and a path (RFC 3986, sections 3.2.2 and 3.3); a user and a password are no part of it. */
 const BASE_URL = /^https?:\/\/[\w.~!$&'()*+,;=:%[\]-]+(?:\/[\w.~!$&'()*+,;=:@%-]*)*\/v1$/;
 
-/** Reads the environment, the only place that does; throws `ConfigError`. A variable that is set to nothing is as good as unset. */
+/**
+ * Reads the environment, the only place that does; throws `UsageError`, one line that names the variable and says what it takes. A
+ * variable that is set to nothing is as good as unset.
+ */
 export function readConfig(env: Environment = process.env): Config {
   const text = (name: string): string | undefined => env[name] || undefined;
 
@@ -49,7 +47,7 @@ export function readConfig(env: Environment = process.env): Config {
     const value = text(name);
     if (value === undefined) return fallback;
     if (!/^[0-9]{1,9}$/.test(value) || Number(value) < min || Number(value) > max) {
-      throw new ConfigError(`${name} must be an integer from ${min} to ${max}${unit}, not ${quoted(value)}.`);
+      throw new UsageError(`${name} must be an integer from ${min} to ${max}${unit}, not ${quoted(value)}.`);
     }
     return Number(value);
   };
@@ -63,7 +61,7 @@ export function readConfig(env: Environment = process.env): Config {
     const value = text(name) ?? '/v1';
     // It goes out with every link, and so has no place for a password; nor has the message.
     if (value !== '/v1' && !(BASE_URL.test(value) && URL.canParse(value))) {
-      throw new ConfigError(
+      throw new UsageError(
         `${name} must be an http or https address in ASCII, without user or password, that ends in /v1, such as https://pets.example.com/v1; other characters are written as punycode in the name (https://xn--r8jz45g.jp/v1) and percent-encoded in the path.`,
       );
     }
@@ -73,7 +71,7 @@ export function readConfig(env: Environment = process.env): Config {
   const host = (name: string): string => {
     const value = text(name) ?? '127.0.0.1';
     if (!/^[\x21-\x7e]{1,253}$/.test(value)) {
-      throw new ConfigError(`${name} must be an address or a name of this machine, in ASCII, not ${quoted(value)}.`);
+      throw new UsageError(`${name} must be an address or a name of this machine, in ASCII, not ${quoted(value)}.`);
     }
     return value;
   };
@@ -82,12 +80,12 @@ export function readConfig(env: Environment = process.env): Config {
   // Where a person watches, the greeting should stay in sight.
   const wanted = text('LOG_LEVEL') ?? (production ? 'info' : 'warn');
   const level = LOG_LEVELS.find((each) => each === wanted);
-  if (!level) throw new ConfigError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not ${quoted(wanted)}.`);
+  if (!level) throw new UsageError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not ${quoted(wanted)}.`);
 
   const workers = integer('WEB_CONCURRENCY', 1, 1, 64);
-  const database = readDatabaseUrl('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite');
+  const database = databaseUrl('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite');
   if (workers > 1 && database.engine === 'memory') {
-    throw new ConfigError(
+    throw new UsageError(
       'WEB_CONCURRENCY must be 1 with DATABASE_URL=memory:, where each process would have animals of its own; or set DATABASE_URL to a database.',
     );
   }
@@ -99,7 +97,7 @@ export function readConfig(env: Environment = process.env): Config {
     Math.min(1_000, Math.max(0, Math.floor((stopTimeout - stopDelay) / 2))),
   );
   if (stopTimeout <= stopDelay + stopLinger) {
-    throw new ConfigError(
+    throw new UsageError(
       `STOP_TIMEOUT must be more than STOP_DELAY and STOP_LINGER together, ${stopDelay + stopLinger} (milliseconds), not ${stopTimeout}.`,
     );
   }
@@ -107,7 +105,7 @@ export function readConfig(env: Environment = process.env): Config {
   const requestTimeout = milliseconds('REQUEST_TIMEOUT', 15_000);
   const headersTimeout = milliseconds('HEADERS_TIMEOUT', Math.min(10_000, requestTimeout));
   if (headersTimeout > requestTimeout) {
-    throw new ConfigError(
+    throw new UsageError(
       `HEADERS_TIMEOUT must be at most REQUEST_TIMEOUT, ${requestTimeout} (milliseconds), not ${headersTimeout}.`,
     );
   }
@@ -153,23 +151,13 @@ export function readConfig(env: Environment = process.env): Config {
   };
 }
 
-/** Reads the URL of a database; throws `ConfigError`, which begins with the name that it was given under. */
-export function readDatabaseUrl(name: string, url: string): DatabaseUrl {
-  try {
-    return databaseUrl(url);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    throw new ConfigError(`${name} ${error.message}`);
-  }
-}
-
 function fileText(name: string, path: string | undefined): string | undefined {
   if (path === undefined) return undefined;
   try {
     return readFileSync(path, 'utf8').trim();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError(
+    throw new UsageError(
       `${name} must be the path of a file of API keys, one to a line; ${quoted(path)} cannot be read (${code}).`,
     );
   }
@@ -180,7 +168,7 @@ function keys(name: string, list: string | undefined): string[] {
   const found = list?.split(/[,\n]/).map((key) => key.trim()) ?? [];
   const bad = found.findIndex((key) => !API_KEY.test(key));
   if (bad >= 0) {
-    throw new ConfigError(
+    throw new UsageError(
       `${name}: each key must be 16 to 255 of the characters A-Z a-z 0-9 - . _ ~ + /, with = at the end only; key ${bad + 1} is not.`,
     );
   }
@@ -191,7 +179,7 @@ function origins(list: string | undefined): string[] {
   const found = list?.split(',').map((origin) => origin.trim()) ?? [];
   const bad = found.findIndex((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
   if (bad >= 0) {
-    throw new ConfigError(
+    throw new UsageError(
       `CORS_ORIGINS must be origins as browsers send them (in small letters, a name in punycode), with commas in between, such as https://shop.example.com; origin ${bad + 1} is none.`,
     );
   }

@@ -4,13 +4,13 @@ import { existsSync, statSync } from 'node:fs';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Actions } from './adapters/cli/actions.js';
 import { program } from './adapters/cli/program.js';
-import type { LastingUrl } from './adapters/persistence/database-url.js';
+import { databaseUrl, type LastingUrl } from './adapters/persistence/database-url.js';
 import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import type { ApiKeyService } from './application/keys/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
 import type { PetService } from './application/pets/pet.service.js';
-import { ConfigError, readConfig, readDatabaseUrl } from './config.js';
+import { readConfig } from './config.js';
 
 // What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
 
@@ -81,7 +81,7 @@ const copy: Actions['copy'] = async (from, to, report) => {
 };
 
 function lastingUrl(option: string, text: string): LastingUrl {
-  const url = readDatabaseUrl(option, text);
+  const url = databaseUrl(option, text);
   if (url.engine === 'memory') throw new UsageError(`${option} cannot be memory:, which is gone with its process.`);
   return url;
 }
@@ -106,7 +106,7 @@ function loadEnvFile(): void {
     process.loadEnvFile('.env');
   } catch (error) {
     const reason = statSync('.env').isDirectory() ? 'is a folder' : 'cannot be read';
-    throw new ConfigError(`.env must be a file of settings, NAME=value in each line; this one ${reason}.`, {
+    throw new UsageError(`.env must be a file of settings, NAME=value in each line; this one ${reason}.`, {
       cause: error,
     });
   }
@@ -133,10 +133,7 @@ try {
 } catch (error) {
   // What a person did, or can mend, is told in a line; a fault of the program with its stack.
   const expected =
-    error instanceof ConfigError ||
-    error instanceof UsageError ||
-    error instanceof StoreUnavailable ||
-    (error as { syscall?: string }).syscall;
+    error instanceof UsageError || error instanceof StoreUnavailable || (error as { syscall?: string }).syscall;
   process.stderr.write(`${expected ? (error as Error).message : (error as Error).stack}\n`);
   // What is left open would keep the process.
   process.exit(1);

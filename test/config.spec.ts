@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Config, ConfigError, readConfig } from '../src/config.js';
+import { UsageError } from '../src/application/errors.js';
+import { Config, readConfig } from '../src/config.js';
 
 /** A variable, what it sets, and values that it takes and does not take. */
 interface Setting {
@@ -325,8 +326,8 @@ function complaint(env: Record<string, string>): string {
   try {
     readConfig(env);
   } catch (error) {
-    expect(error).toBeInstanceOf(ConfigError);
-    return (error as ConfigError).message;
+    expect(error).toBeInstanceOf(UsageError);
+    return (error as UsageError).message;
   }
   throw new Error(`It was taken: ${JSON.stringify(env)}`);
 }

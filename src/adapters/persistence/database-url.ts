@@ -52,8 +52,11 @@ const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 
 const DEFAULT_POOL = 10;
 
-/** Reads a `DATABASE_URL`; throws `UsageError` if it is none. The message never repeats the URL, which may have a password in it. */
-export function databaseUrl(text: string): DatabaseUrl {
+/**
+ * Reads the URL of a database; throws `UsageError`, one line that begins with the setting's `name`, if it is none. The message never
+ * repeats the URL, which may have a password in it.
+ */
+export function databaseUrl(name: string, text: string): DatabaseUrl {
   if (text === 'memory:') return { engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
   if (file !== undefined) return { engine: 'sqlite', file };
@@ -61,64 +64,72 @@ export function databaseUrl(text: string): DatabaseUrl {
   const scheme = url && SCHEMES[url.protocol];
   if (!url || !scheme || !url.hostname || !url.username || !/^\/[^/]+$/.test(url.pathname)) {
     throw new UsageError(
-      'must be sqlite:FILE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://… or mariadb://… likewise, or memory:.',
+      `${name} must be sqlite:FILE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://… or mariadb://… likewise, or memory:.`,
     );
   }
-  const host = decoded(url.hostname.replace(/^\[(.*)\]$/, '$1'));
-  const { pool, tls } = parameters(url.searchParams, scheme);
+  const host = decoded(name, url.hostname.replace(/^\[(.*)\]$/, '$1'));
+  const { pool, tls } = parameters(name, url.searchParams, scheme);
   // mysql2 takes every address for localhost when it compares the names of a certificate.
   if (scheme.engine !== 'postgres' && tls?.mode === 'verify-full' && isIP(host) !== 0) {
-    throw new UsageError('must name the host, not give its address, where the certificate is to be compared with it.');
+    throw new UsageError(
+      `${name} must name the host, not give its address, where the certificate is to be compared with it.`,
+    );
   }
   return {
     engine: scheme.engine,
     host,
     port: url.port === '' ? scheme.port : Number(url.port),
-    user: decoded(url.username),
-    ...(url.password !== '' && { password: decoded(url.password) }),
-    database: decoded(url.pathname.slice(1)),
+    user: decoded(name, url.username),
+    ...(url.password !== '' && { password: decoded(name, url.password) }),
+    database: decoded(name, url.pathname.slice(1)),
     pool,
     ...(tls && { tls }),
   };
 }
 
-function parameters(given: URLSearchParams, scheme: { mode: string; ca: string }): Pick<ServerUrl, 'pool' | 'tls'> {
+function parameters(
+  name: string,
+  given: URLSearchParams,
+  scheme: { mode: string; ca: string },
+): Pick<ServerUrl, 'pool' | 'tls'> {
   const known = ['pool', scheme.mode, scheme.ca];
-  const names = [...given.keys()];
+  const keys = [...given.keys()];
   // Not repeated: a part of a password that should have been encoded may have come to stand here.
-  if (names.some((name) => !known.includes(name))) throw new UsageError(`takes no parameters but ${known.join(', ')}.`);
-  if (new Set(names).size < names.length) throw new UsageError('has a parameter more than once.');
+  if (keys.some((key) => !known.includes(key)))
+    throw new UsageError(`${name} takes no parameters but ${known.join(', ')}.`);
+  if (new Set(keys).size < keys.length) throw new UsageError(`${name} has a parameter more than once.`);
   const pool = given.get('pool') ?? String(DEFAULT_POOL);
-  if (!/^[1-9][0-9]{0,2}$/.test(pool)) throw new UsageError('must have a number from 1 to 999 for its parameter pool.');
+  if (!/^[1-9][0-9]{0,2}$/.test(pool))
+    throw new UsageError(`${name} must have a number from 1 to 999 for its parameter pool.`);
   const ca = given.get(scheme.ca);
   // A certificate to check against is there to be checked against, as with libpq.
   const mode = given.get(scheme.mode) ?? (ca === null ? 'disable' : 'verify-full');
   if (!isMode(mode)) {
-    throw new UsageError(`must have one of ${MODES.join(', ')} for its parameter ${scheme.mode}.`);
+    throw new UsageError(`${name} must have one of ${MODES.join(', ')} for its parameter ${scheme.mode}.`);
   }
   if (mode === 'disable') return { pool: Number(pool) };
-  return { pool: Number(pool), tls: { mode, ...(ca !== null && { ca: certificates(ca, scheme.ca) }) } };
+  return { pool: Number(pool), tls: { mode, ...(ca !== null && { ca: certificates(name, scheme.ca, ca) }) } };
 }
 
 function isMode(text: string): text is (typeof MODES)[number] {
   return (MODES as readonly string[]).includes(text);
 }
 
-function certificates(path: string, name: string): string {
+function certificates(name: string, parameter: string, path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(
-      `must have the path of a PEM file for its parameter ${name}; "${path}" cannot be read (${code}).`,
+      `${name} must have the path of a PEM file for its parameter ${parameter}; "${path}" cannot be read (${code}).`,
     );
   }
 }
 
-function decoded(part: string): string {
+function decoded(name: string, part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new UsageError('has a % that is not followed by two hexadecimal digits; write a % itself as %25.');
+    throw new UsageError(`${name} has a % that is not followed by two hexadecimal digits; write a % itself as %25.`);
   }
 }
