@@ -46,14 +46,8 @@ export class Database implements Readiness {
    * Connects and migrates. If the database cannot be reached it resolves all the same, and goes on trying until it can;
    * if it is reached and not as it should be, it rejects.
    */
-  async open(): Promise<void> {
-    this.attempt = this.connect();
-    await this.attempt;
-  }
-
-  /** Whether the database was reached and migrated. */
-  get isReady(): boolean {
-    return this.ready;
+  open(): Promise<void> {
+    return (this.attempt = this.connect());
   }
 
   /** Lets a request wait for the database; rejects with `StoreUnavailable` at once if too many do, so that they do not fill the memory. */
@@ -76,16 +70,23 @@ export class Database implements Readiness {
    * Runs a query for requests that were admitted: again and again for a while if another transaction is in the way. Makes
    * `StoreUnavailable` of every error that says that the database cannot answer now.
    */
-  query<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
-    return this.observer ? this.observed(query, this.observer) : this.patiently(query);
-  }
-
-  private async observed<T>(query: (engine: Engine) => Promise<T>, observer: DatabaseObserver): Promise<T> {
-    const begun = performance.now();
+  async query<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+    const begun = this.observer ? performance.now() : 0;
     try {
-      return await this.patiently(query);
+      if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);
+      for (let patience = BUSY_PATIENCE; ; patience -= BUSY_PAUSE) {
+        try {
+          return await query(this.engine);
+        } catch (error) {
+          const failure = this.engine.failure(error);
+          if (!isUnavailable(failure)) throw error;
+          if (failure !== 'busy' || patience <= 0)
+            throw new StoreUnavailable('The database cannot answer.', { cause: error });
+        }
+        await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
+      }
     } finally {
-      observer.query(performance.now() - begun);
+      this.observer?.query(performance.now() - begun);
     }
   }
 
@@ -113,21 +114,6 @@ export class Database implements Readiness {
     clearTimeout(this.retry);
     await this.attempt?.catch(() => undefined);
     if (this.engine.dataSource.isInitialized) await this.engine.dataSource.destroy();
-  }
-
-  private async patiently<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
-    if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);
-    for (let patience = BUSY_PATIENCE; ; patience -= BUSY_PAUSE) {
-      try {
-        return await query(this.engine);
-      } catch (error) {
-        const failure = this.engine.failure(error);
-        if (!isUnavailable(failure)) throw error;
-        if (failure !== 'busy' || patience <= 0)
-          throw new StoreUnavailable('The database cannot answer.', { cause: error });
-      }
-      await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
-    }
   }
 
   private async ask(): Promise<void> {
