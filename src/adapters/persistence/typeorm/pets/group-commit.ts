@@ -35,7 +35,8 @@ export class GroupCommit<Job, Result> {
 
   private async work(): Promise<void> {
     while (this.waiting.length > 0) {
-      await this.gather();
+      // Let the jobs come in of requests that arrive in this turn of the event loop or the next one: they are handled behind their turn.
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
       const batch = this.waiting.splice(0, MAX_BATCH);
       try {
         const results = await this.commit(batch.map(({ job }) => job));
@@ -51,10 +52,5 @@ export class GroupCommit<Job, Result> {
       }
     }
     this.underWay = false;
-  }
-
-  /** Lets the jobs come in of requests that arrive in this turn of the event loop or the next one: they are handled behind their turn. */
-  private gather(): Promise<void> {
-    return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   }
 }

@@ -53,14 +53,19 @@ export async function addTogether(engine: Engine, additions: readonly Addition[]
   return pets.map((pet, i) => added(pet, ids[i]));
 }
 
-/** Adds a pet with a key in a commit of its own, because it may have to wait for another instance that has the same key under way. */
-export async function addAlone(engine: Engine, addition: Required<Addition>): Promise<Added | Error> {
+/**
+ * Adds a pet with a key in a commit of its own, because it may have to wait for another instance that has the same key under way; rejects
+ * with the error if it is refused.
+ */
+export async function addAlone(engine: Engine, addition: Required<Addition>): Promise<Added> {
   try {
     const inserted = engine.writesInWith && (await engine.row(withKey(addition)));
     if (inserted) return added(addition.pet, inserted[0]);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       try {
-        return await engine.transaction(() => addOne(engine, addition));
+        const outcome = await engine.transaction(() => addOne(engine, addition));
+        if (outcome instanceof Error) throw outcome;
+        return outcome;
       } catch (error) {
         if (engine.failure(error) !== 'duplicate') throw error;
       }
@@ -68,7 +73,7 @@ export async function addAlone(engine: Engine, addition: Required<Addition>): Pr
   } catch (error) {
     if (engine.failure(error) !== 'locked') throw error;
   }
-  return new IdempotencyInProgress();
+  throw new IdempotencyInProgress();
 }
 
 /** Forgets the oldest keys, if they are from before this moment in ISO 8601, and resolves to how many. */
@@ -82,10 +87,11 @@ export async function forgetKeys(engine: Engine, before: string): Promise<number
 
 function* addOne(engine: Engine, { pet, key }: Addition): Script<Added | Error> {
   if (key) {
-    const [found] = yield find(key);
+    const [found] = yield { sql: FIND_KEY, values: [key.scope, key.key] };
     const outcome = found && replay(found, key);
     if (outcome) return outcome;
-    if (found) yield forget(found);
+    // That very one, for another may have come in its place.
+    if (found) yield { sql: FORGET_KEY, values: [key.scope, key.key, keyTable.entity(found).petId] };
   }
   const [[id] = []] = yield engine.insertion(petTable, [pet]);
   const outcome = added(pet, id);
@@ -102,10 +108,6 @@ function withKey({ pet, key }: Required<Addition>): Statement {
   return { sql: ADD_WITH_KEY, values };
 }
 
-function find({ scope, key }: IdempotencyKey): Statement {
-  return { sql: FIND_KEY, values: [scope, key] };
-}
-
 /** What becomes of an addition whose key was found; undefined if that one counts no longer. */
 function replay(found: Row, { fingerprint, at }: IdempotencyKey): Added | Error | undefined {
   const earlier = keyTable.entity(found);
@@ -114,12 +116,6 @@ function replay(found: Row, { fingerprint, at }: IdempotencyKey): Added | Error 
   return earlier.fingerprint === fingerprint
     ? { pet: petTable.entity(pet), replayed: true }
     : new IdempotencyKeyReused();
-}
-
-/** Forgets a key that was found: that very one, for another may have come in its place. */
-function forget(found: Row): Statement {
-  const { scope, key, petId } = keyTable.entity(found);
-  return { sql: FORGET_KEY, values: [scope, key, petId] };
 }
 
 function typed(columns: readonly Column[]): string {

@@ -28,7 +28,9 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.admit(() => {
       if (!key) return this.adding.add({ pet });
       return this.keysUnderWay.add(key, () =>
-        this.database.concurrentWriters ? this.addAlone({ pet, key }) : this.adding.add({ pet, key }),
+        this.database.concurrentWriters
+          ? this.commit(1, (engine) => addAlone(engine, { pet, key }))
+          : this.adding.add({ pet, key }),
       );
     });
   }
@@ -56,12 +58,6 @@ export class TypeOrmPetRepository extends PetRepository {
 
   forgetIdempotencyKeys(before: Date): Promise<number> {
     return this.database.run((engine) => forgetKeys(engine, before.toISOString()));
-  }
-
-  private async addAlone(addition: Required<Addition>): Promise<Added> {
-    const outcome = await this.commit(1, (engine) => addAlone(engine, addition));
-    if (outcome instanceof Error) throw outcome;
-    return outcome;
   }
 
   private async commit<T>(pets: number, add: (engine: Engine) => Promise<T>): Promise<T> {
