@@ -3,7 +3,7 @@ import mysql from 'mysql2';
 import type { Pool, PoolConnection, PoolOptions, ResultSetHeader } from 'mysql2';
 import { DataSource, QueryRunner } from 'typeorm';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
-import { dataSourceOptions } from '../data-source-options.js';
+import { serverOptions } from '../data-source-options.js';
 import { Row, Statement, Table } from '../table.js';
 import { driverError, Engine, Failure, runScript, Script } from './engine.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
@@ -105,17 +105,12 @@ export class MysqlEngine implements Engine {
   }
 
   private source(poolSize: number, statementTimeout: number): DataSource {
-    const { engine, host, port, user, password, database, tls } = this.url;
+    const { engine, tls } = this.url;
     const limits = { ...this.limits, statementTimeout };
     return new DataSource({
-      ...dataSourceOptions,
+      ...serverOptions(this.url),
       type: engine as 'mysql' | 'mariadb',
       driver: { createPool: (options: PoolOptions) => limitedPool(options, limits) },
-      host,
-      port,
-      username: user,
-      password,
-      database,
       poolSize,
       charset: 'utf8mb4_bin',
       connectTimeout: limits.poolTimeout,

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import { DataSource, QueryRunner } from 'typeorm';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
-import { dataSourceOptions } from '../data-source-options.js';
+import { serverOptions } from '../data-source-options.js';
 import { names, Row, Statement, Table } from '../table.js';
 import { driverError, Engine, Failure, runScript, Script } from './engine.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
@@ -115,16 +115,11 @@ export class PostgresEngine implements Engine {
   }
 
   private source(poolSize: number, limits: pg.PoolConfig): DataSource {
-    const { host, port, user, password, database, tls } = this.url;
+    const { tls } = this.url;
     return new DataSource({
-      ...dataSourceOptions,
+      ...serverOptions(this.url),
       type: 'postgres',
       driver: { Pool: LimitedPool },
-      host,
-      port,
-      username: user,
-      password,
-      database,
       poolSize,
       installExtensions: false,
       applicationName: 'petstore',
