@@ -24,6 +24,8 @@ export interface CopyProgress {
   readonly total: number;
 }
 
+type Report = (progress: CopyProgress) => void;
+
 /** What a copy that is exact has found on both sides. */
 export interface CopyReport {
   readonly pets: number;
@@ -40,7 +42,7 @@ export function copyStore(
   from: LastingUrl,
   to: LastingUrl,
   limits: DatabaseLimits,
-  report: (progress: CopyProgress) => void,
+  report: Report,
 ): Promise<CopyReport> {
   return withEngine(from, limits, (source) =>
     withEngine(to, limits, async (target) => {
@@ -75,12 +77,7 @@ async function refuseRows(target: Engine): Promise<void> {
   }
 }
 
-async function copyTable(
-  table: Table,
-  source: Engine,
-  target: Engine,
-  report: (progress: CopyProgress) => void,
-): Promise<void> {
+async function copyTable(table: Table, source: Engine, target: Engine, report: Report): Promise<void> {
   const { name, columns } = table;
   if (name === FILLED_BY_MIGRATIONS) await target.rows({ sql: `DELETE FROM ${name}`, values: [] });
   const total = await count(source, name);
@@ -93,7 +90,7 @@ async function copyTable(
 }
 
 /** Reads both sides once more. What the source has taken in meanwhile makes a difference too. */
-async function compare(source: Engine, target: Engine, report: (progress: CopyProgress) => void): Promise<CopyReport> {
+async function compare(source: Engine, target: Engine, report: Report): Promise<CopyReport> {
   const [before, after] = [await sum(source, 'source', report), await sum(target, 'target', report)];
   for (const { name } of tables) {
     if (before.counts[name] !== after.counts[name] || before.sums[name] !== after.sums[name]) {
@@ -103,15 +100,15 @@ async function compare(source: Engine, target: Engine, report: (progress: CopyPr
       );
     }
   }
-  const all = Object.values(before.sums).reduce(add, 0n);
+  const all = Object.values(before.sums).reduce((a, b) => a + b);
   return {
     pets: before.counts[petTable.name] ?? 0,
     keys: before.counts[ApiKeySchema.options.name] ?? 0,
-    checksum: all.toString(16).padStart(64, '0'),
+    checksum: BigInt.asUintN(256, all).toString(16).padStart(64, '0'),
   };
 }
 
-async function sum(engine: Engine, side: string, report: (progress: CopyProgress) => void) {
+async function sum(engine: Engine, side: string, report: Report) {
   const counts: Record<string, number> = {};
   const sums: Record<string, bigint> = {};
   for (const table of tables) {
@@ -120,11 +117,9 @@ async function sum(engine: Engine, side: string, report: (progress: CopyProgress
     for await (const rows of batches(engine, table)) {
       for (const row of rows) {
         // An int64 is a bigint on one engine and a string on another.
-        const text = JSON.stringify([
-          table.name,
-          ...row.map((value) => (value === null ? null : String(value as string | bigint | number))),
-        ]);
-        rowSum = add(rowSum, BigInt(`0x${createHash('sha256').update(text).digest('hex')}`));
+        const values = row.map((value) => (value === null ? null : String(value as string | bigint | number)));
+        const text = JSON.stringify([table.name, ...values]);
+        rowSum += BigInt(`0x${createHash('sha256').update(text).digest('hex')}`);
       }
       rowCount += rows.length;
       if (table.name === petTable.name)
@@ -134,10 +129,6 @@ async function sum(engine: Engine, side: string, report: (progress: CopyProgress
     sums[table.name] = rowSum;
   }
   return { counts, sums };
-}
-
-function add(a: bigint, b: bigint): bigint {
-  return BigInt.asUintN(256, a + b);
 }
 
 /** The rows of a table by its primary key, in batches, each found from where the one before has ended. */

@@ -41,14 +41,10 @@ export async function revertStep(engine: Engine): Promise<string | undefined> {
 }
 
 async function stepsSeenBy(runner: QueryRunner): Promise<SchemaStep[]> {
-  const { migrations } = runner.dataSource;
-  const table = runner.dataSource.options.migrationsTableName ?? 'migrations';
-  const rows = (await runner.hasTable(table))
-    ? ((await runner.query(`SELECT name FROM ${table}`)) as { name: string }[])
-    : [];
-  const applied = new Set(rows.map(({ name }) => name));
+  const found: unknown = (await runner.hasTable('migrations')) ? await runner.query('SELECT name FROM migrations') : [];
+  const applied = new Set((found as { name: string }[]).map(({ name }) => name));
   // A migration that gives itself no name is recorded under that of its class.
-  const names = migrations.map((migration) => migration.name ?? migration.constructor.name);
+  const names = runner.dataSource.migrations.map((migration) => migration.name ?? migration.constructor.name);
   const steps = names.map((name) => ({ name, applied: applied.delete(name) }));
   const [unknown] = applied;
   if (unknown !== undefined) {

@@ -6,9 +6,6 @@ export interface InstallationFact {
   readonly value: string;
 }
 
-/** The name of the secret under which cursors are signed. */
-export const CURSOR_SECRET = 'cursor_secret';
-
 /** How the facts of the installation are kept. */
 export const InstallationSchema = new EntitySchema<InstallationFact>({
   name: 'installation',

@@ -1,6 +1,6 @@
 import { Installation } from '../../../../application/installation.port.js';
 import { Database } from '../database.js';
-import { CURSOR_SECRET, InstallationSchema } from './installation.schema.js';
+import { InstallationSchema } from './installation.schema.js';
 
 /** The installation's facts in the table `installation`, which the migrations fill. */
 export class TypeOrmInstallation extends Installation {
@@ -10,7 +10,7 @@ export class TypeOrmInstallation extends Installation {
 
   async cursorSecret(): Promise<string> {
     const fact = await this.database.run((engine) =>
-      engine.dataSource.getRepository(InstallationSchema).findOneByOrFail({ name: CURSOR_SECRET }),
+      engine.dataSource.getRepository(InstallationSchema).findOneByOrFail({ name: 'cursor_secret' }),
     );
     return fact.value;
   }
