@@ -7,9 +7,7 @@ import { program } from './adapters/cli/program.js';
 import { databaseUrl, type LastingUrl } from './adapters/persistence/database-url.js';
 import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
-import type { ApiKeyService } from './application/keys/api-key.service.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
-import type { PetService } from './application/pets/pet.service.js';
 import { readConfig } from './config.js';
 
 // What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
@@ -27,19 +25,19 @@ async function serve(): Promise<void> {
 }
 
 /** Lends the keys of the configured store to a command. */
-async function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
+const withKeys: Actions['withKeys'] = async (use) => {
   const advice =
     'The keys of DATABASE_URL=memory: are gone with the process that serves them; give it keys in API_KEYS.';
   const { ApiKeyService } = await import('./application/keys/api-key.service.js');
   return withContext(advice, (context) => use(context.get(ApiKeyService)));
-}
+};
 
 /** Lends the pets of the configured store to a command. */
-async function withPets<T>(use: (pets: PetService) => Promise<T>): Promise<T> {
+const withPets: Actions['withPets'] = async (use) => {
   const advice = 'The animals of DATABASE_URL=memory: would be gone with this command; set it to a database.';
   const { PetService } = await import('./application/pets/pet.service.js');
   return withContext(advice, (context) => use(context.get(PetService)));
-}
+};
 
 /** Lends the service, without HTTP, to a command; `advice` is for whoever keeps it in memory. */
 async function withContext<T>(advice: string, use: (context: INestApplicationContext) => Promise<T>): Promise<T> {

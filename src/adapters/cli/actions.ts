@@ -3,6 +3,9 @@ import { PetService } from '../../application/pets/pet.service.js';
 import type { CopyProgress, CopyReport } from '../persistence/typeorm/copy-store.js';
 import type { SchemaStep } from '../persistence/typeorm/schema-steps.js';
 
+/** Takes a line for standard output. */
+export type Print = (line: string) => void;
+
 /** What the commands can have done for them. */
 export interface Actions {
   /** Serves until it is told to stop. */

@@ -1,14 +1,9 @@
 import { Command } from 'commander';
-import { Actions } from './actions.js';
+import { Actions, Print } from './actions.js';
 import { ProgressBar, Terminal } from './progress-bar.js';
 
 /** Adds `copy`, which moves a whole store from one database to another. */
-export function addCopyCommand(
-  petstore: Command,
-  actions: Actions,
-  print: (line: string) => void,
-  terminal: Terminal,
-): void {
+export function addCopyCommand(petstore: Command, actions: Actions, print: Print, terminal: Terminal): void {
   petstore
     .command('copy')
     .description('copy animals, keys and all else into an empty database, with their ids, and compare the two')

@@ -1,13 +1,13 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { KeyUse } from '../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../domain/keys/api-key.js';
-import { Actions } from './actions.js';
+import { Actions, Print } from './actions.js';
 import { table } from './table.js';
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Adds `keys`, which issues, lists and revokes API keys. */
-export function addKeysCommand(petstore: Command, actions: Actions, print: (line: string) => void): void {
+export function addKeysCommand(petstore: Command, actions: Actions, print: Print): void {
   const keys = petstore.command('keys').description('issue, list and revoke API keys');
 
   keys
@@ -64,12 +64,8 @@ export function addKeysCommand(petstore: Command, actions: Actions, print: (line
       const uses = await actions.withKeys((service) => service.uses());
       const callers = uses.filter((use): use is KeyUse & { lastGetPetAt: Date } => use.lastGetPetAt !== null);
       callers.sort((a, b) => b.lastGetPetAt.getTime() - a.lastGetPetAt.getTime());
-      print(
-        table(
-          ['NAME', 'CALLS', 'LAST CALL'],
-          callers.map((use) => [use.name, String(use.getPetCalls), day(use.lastGetPetAt)]),
-        ),
-      );
+      const rows = callers.map((use) => [use.name, String(use.getPetCalls), day(use.lastGetPetAt)]);
+      print(table(['NAME', 'CALLS', 'LAST CALL'], rows));
     });
 }
 

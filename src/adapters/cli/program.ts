@@ -1,12 +1,12 @@
 import { Command } from 'commander';
-import { Actions } from './actions.js';
+import { Actions, Print } from './actions.js';
 import { addCopyCommand } from './copy.command.js';
 import { addKeysCommand } from './keys.command.js';
 import { Terminal } from './progress-bar.js';
 import { addSeedCommand } from './seed.command.js';
 
 /** The `petstore` command; `print` takes what goes to standard output, line by line, and `terminal` what is only for who watches. */
-export function program(actions: Actions, print: (line: string) => void, terminal: Terminal): Command {
+export function program(actions: Actions, print: Print, terminal: Terminal): Command {
   const petstore = new Command('petstore')
     .description('The pet store service. Settings come from the environment and from .env; the README lists them.')
     .showHelpAfterError('Add --help for what there is.');

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { PetService } from '../../application/pets/pet.service.js';
-import { Actions } from './actions.js';
+import { Actions, Print } from './actions.js';
 import { plausiblePets } from './plausible-pets.js';
 import { ProgressBar, Terminal } from './progress-bar.js';
 
@@ -10,12 +10,7 @@ const BATCH = 256;
 const MAX_COUNT = 10_000_000;
 
 /** Adds `seed`, which adds plausible pets, so that there is something to look at. The progress is drawn on `terminal`. */
-export function addSeedCommand(
-  petstore: Command,
-  actions: Actions,
-  print: (line: string) => void,
-  terminal: Terminal,
-): void {
+export function addSeedCommand(petstore: Command, actions: Actions, print: Print, terminal: Terminal): void {
   petstore
     .command('seed')
     .description('add plausible animals, so that there is something to look at')

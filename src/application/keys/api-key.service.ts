@@ -170,14 +170,9 @@ export class ApiKeyService {
   }
 }
 
-function keyUse(digest: string, { name, lastUsedAt, getPetCalls, lastGetPetAt }: UnrecordedUse): KeyUse {
-  return {
-    digest,
-    name,
-    lastUsedAt: new Date(lastUsedAt),
-    getPetCalls,
-    lastGetPetAt: lastGetPetAt === 0 ? null : new Date(lastGetPetAt),
-  };
+function keyUse(digest: string, use: UnrecordedUse): KeyUse {
+  const lastGetPetAt = use.lastGetPetAt === 0 ? null : new Date(use.lastGetPetAt);
+  return { ...use, digest, lastUsedAt: new Date(use.lastUsedAt), lastGetPetAt };
 }
 
 function sum(earlier: UnrecordedUse, later: UnrecordedUse): UnrecordedUse {
