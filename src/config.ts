@@ -3,7 +3,7 @@ import { HttpSettings } from './adapters/http/http-settings.js';
 import { LOG_LEVELS, LogSettings } from './adapters/log/log-settings.js';
 import { MetricsSettings } from './adapters/metrics/metrics-settings.js';
 import { DatabaseLimits, DatabaseUrl, databaseUrl } from './adapters/persistence/database-url.js';
-import { UsageError } from './application/errors.js';
+import { quoted, UsageError } from './application/errors.js';
 
 /** Everything that the service can be told from outside, checked. */
 export interface Config {
@@ -123,10 +123,7 @@ export function readConfig(env: Environment = process.env): Config {
       statementTimeout: milliseconds('STATEMENT_TIMEOUT', 5_000),
       maxWaiting: integer('MAX_WAITING', 1_000, 1, 1_000_000),
     },
-    apiKeys: [
-      ...keys('API_KEYS', text('API_KEYS')),
-      ...keys('API_KEYS_FILE', fileText('API_KEYS_FILE', text('API_KEYS_FILE'))),
-    ],
+    apiKeys: [...keys('API_KEYS', text('API_KEYS')), ...keys('API_KEYS_FILE', keysFile(text('API_KEYS_FILE')))],
     http: {
       baseUrl: baseUrl('PUBLIC_BASE_URL'),
       productionBaseUrl: baseUrl('PRODUCTION_BASE_URL'),
@@ -151,14 +148,14 @@ export function readConfig(env: Environment = process.env): Config {
   };
 }
 
-function fileText(name: string, path: string | undefined): string | undefined {
+function keysFile(path: string | undefined): string | undefined {
   if (path === undefined) return undefined;
   try {
     return readFileSync(path, 'utf8').trim();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(
-      `${name} must be the path of a file of API keys, one to a line; ${quoted(path)} cannot be read (${code}).`,
+      `API_KEYS_FILE must be the path of a file of API keys, one to a line; ${quoted(path)} cannot be read (${code}).`,
     );
   }
 }
@@ -184,9 +181,4 @@ function origins(list: string | undefined): string[] {
     );
   }
   return found;
-}
-
-/** A value for a message of one line. */
-function quoted(value: string): string {
-  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
 }

@@ -39,3 +39,8 @@ export class StoreUnavailable extends Error {
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
+
+/** A value for the message of a `UsageError`: in one line, cut after 100 characters. */
+export function quoted(value: string): string {
+  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+}

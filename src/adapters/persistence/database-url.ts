@@ -40,17 +40,20 @@ export interface DatabaseLimits {
   readonly maxWaiting: number;
 }
 
-/** How each scheme names its engine, its port, and the parameters for TLS. */
-const SCHEMES: Readonly<Record<string, { engine: ServerUrl['engine']; port: number; mode: string; ca: string }>> = {
-  'postgres:': { engine: 'postgres', port: 5432, mode: 'sslmode', ca: 'sslrootcert' },
-  'postgresql:': { engine: 'postgres', port: 5432, mode: 'sslmode', ca: 'sslrootcert' },
-  'mysql:': { engine: 'mysql', port: 3306, mode: 'ssl', ca: 'sslrootcert' },
-  'mariadb:': { engine: 'mariadb', port: 3306, mode: 'ssl', ca: 'sslrootcert' },
+/** The engine of each scheme, its port, and the parameter by which it names the mode of TLS. */
+const SCHEMES: Readonly<Record<string, { engine: ServerUrl['engine']; port: number; modeName: string }>> = {
+  'postgres:': { engine: 'postgres', port: 5432, modeName: 'sslmode' },
+  'postgresql:': { engine: 'postgres', port: 5432, modeName: 'sslmode' },
+  'mysql:': { engine: 'mysql', port: 3306, modeName: 'ssl' },
+  'mariadb:': { engine: 'mariadb', port: 3306, modeName: 'ssl' },
 };
 
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 
-const DEFAULT_POOL = 10;
+/** The parameter that names a file of certificates. */
+const CA_NAME = 'sslrootcert';
+
+const DEFAULT_POOL = '10';
 
 /**
  * Reads the URL of a database; throws `UsageError`, one line that begins with the setting's `name`, if it is none. The message never
@@ -68,7 +71,7 @@ export function databaseUrl(name: string, text: string): DatabaseUrl {
     );
   }
   const host = decoded(name, url.hostname.replace(/^\[(.*)\]$/, '$1'));
-  const { pool, tls } = parameters(name, url.searchParams, scheme);
+  const { pool, tls } = parameters(name, url.searchParams, scheme.modeName);
   // mysql2 takes every address for localhost when it compares the names of a certificate.
   if (scheme.engine !== 'postgres' && tls?.mode === 'verify-full' && isIP(host) !== 0) {
     throw new UsageError(
@@ -87,41 +90,32 @@ export function databaseUrl(name: string, text: string): DatabaseUrl {
   };
 }
 
-function parameters(
-  name: string,
-  given: URLSearchParams,
-  scheme: { mode: string; ca: string },
-): Pick<ServerUrl, 'pool' | 'tls'> {
-  const known = ['pool', scheme.mode, scheme.ca];
+function parameters(name: string, given: URLSearchParams, modeName: string): Pick<ServerUrl, 'pool' | 'tls'> {
+  const known = ['pool', modeName, CA_NAME];
   const keys = [...given.keys()];
   // Not repeated: a part of a password that should have been encoded may have come to stand here.
   if (keys.some((key) => !known.includes(key)))
     throw new UsageError(`${name} takes no parameters but ${known.join(', ')}.`);
   if (new Set(keys).size < keys.length) throw new UsageError(`${name} has a parameter more than once.`);
-  const pool = given.get('pool') ?? String(DEFAULT_POOL);
+  const pool = given.get('pool') ?? DEFAULT_POOL;
   if (!/^[1-9][0-9]{0,2}$/.test(pool))
     throw new UsageError(`${name} must have a number from 1 to 999 for its parameter pool.`);
-  const ca = given.get(scheme.ca);
+  const ca = given.get(CA_NAME);
   // A certificate to check against is there to be checked against, as with libpq.
-  const mode = given.get(scheme.mode) ?? (ca === null ? 'disable' : 'verify-full');
-  if (!isMode(mode)) {
-    throw new UsageError(`${name} must have one of ${MODES.join(', ')} for its parameter ${scheme.mode}.`);
-  }
+  const wanted = given.get(modeName) ?? (ca === null ? 'disable' : 'verify-full');
+  const mode = MODES.find((each) => each === wanted);
+  if (!mode) throw new UsageError(`${name} must have one of ${MODES.join(', ')} for its parameter ${modeName}.`);
   if (mode === 'disable') return { pool: Number(pool) };
-  return { pool: Number(pool), tls: { mode, ...(ca !== null && { ca: certificates(name, scheme.ca, ca) }) } };
+  return { pool: Number(pool), tls: { mode, ...(ca !== null && { ca: certificates(name, ca) }) } };
 }
 
-function isMode(text: string): text is (typeof MODES)[number] {
-  return (MODES as readonly string[]).includes(text);
-}
-
-function certificates(name: string, parameter: string, path: string): string {
+function certificates(name: string, path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(
-      `${name} must have the path of a PEM file for its parameter ${parameter}; "${path}" cannot be read (${code}).`,
+      `${name} must have the path of a PEM file for its parameter ${CA_NAME}; "${path}" cannot be read (${code}).`,
     );
   }
 }

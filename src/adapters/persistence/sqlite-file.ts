@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { UsageError } from '../../application/errors.js';
+import { quoted, UsageError } from '../../application/errors.js';
 
 /** How a SQLite database begins (https://www.sqlite.org/fileformat.html, section 1.3). */
 const MAGIC = 'SQLite format 3\0';
@@ -17,7 +17,7 @@ export function makeSqliteFile(name: string, file: string): void {
 }
 
 function troubleOf(file: string): string | undefined {
-  const shown = JSON.stringify(file.length > 100 ? `${file.slice(0, 100)}…` : file);
+  const shown = quoted(file);
   try {
     makeFolder(dirname(resolve(file)));
     const opened = openSync(file, 'a+', 0o600);
