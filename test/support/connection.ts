@@ -1,4 +1,5 @@
 import { connect, Socket } from 'node:net';
+import { refuseContentHeaders } from './bodiless.js';
 
 /** An answer as it stood on the wire. */
 export interface WireAnswer {
@@ -97,6 +98,7 @@ export class Connection {
       if (found.length > 1) throw new Error(`${name} stands ${found.length} times.`);
       return found[0]?.[1];
     };
+    refuseContentHeaders(status, header);
     const length = bodiless || status === 204 || status < 200 ? 0 : Number(header('Content-Length') ?? 0);
     const total = end + 4 + length;
     if (this.received.length < total) return undefined;

@@ -7,6 +7,7 @@ import { createApp } from '../../src/app.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { readConfig } from '../../src/config.js';
 import { ApiContract } from './api-contract.js';
+import { refuseContentHeaders } from './bodiless.js';
 
 /** An answer, its body as text. */
 export interface Answer {
@@ -50,11 +51,12 @@ export class Service {
   }
 
   /**
-   * Sends a request on a connection of its own. A path may be any request target. Rejects where the answer to one under `/v1` is not
-   * as the service's own OpenAPI document says.
+   * Sends a request on a connection of its own. A path may be any request target. Rejects where an answer of 204 or 304 has what HTTP
+   * forbids it, or the answer to one under `/v1` is not as the service's own OpenAPI document says.
    */
   async send(path: string, ask: Ask = {}): Promise<Answer> {
     const answer = await this.exchange(path, ask);
+    refuseContentHeaders(answer.status, (name) => answer.headers[name.toLowerCase()]);
     if (/^\/v1(?:[/?]|$)/.test(path)) this.contract().check(ask.method ?? 'GET', path, answer);
     return answer;
   }

@@ -63,6 +63,7 @@ describe('CORS with CORS_ORIGINS', () => {
     });
     expect(answer.headers['x-request-id']).toMatch(/./);
     expect(answer.headers['access-control-allow-credentials']).toBeUndefined();
+    expect(answer.headers['content-length']).toBeUndefined();
     expect(answer.headers.vary).toMatch(/\bOrigin\b/);
   });
 

@@ -34,10 +34,13 @@ export function allowOrigins(
       allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
       exposedHeaders: EXPOSED,
       maxAge: 600,
+      // Its own end of a preflight has a Content-Length, which 204 must not have (RFC 9110, section 8.6).
+      preflightContinue: true,
     });
     const { origin, 'access-control-request-method': method } = request.headers;
     const isPreflight = method !== undefined && origin !== undefined && origins.includes(origin);
-    if (request.method !== 'OPTIONS' || isPreflight) handler(request, response, next);
+    if (request.method !== 'OPTIONS') handler(request, response, next);
+    else if (isPreflight) handler(request, response, () => response.writeHead(204).end());
     else next();
   };
 }
