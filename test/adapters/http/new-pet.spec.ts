@@ -77,6 +77,39 @@ describe('a new pet', () => {
     );
   });
 
+  it.each([
+    ...['0', '-1', '1', '9007199254740991', '9007199254740993', '-9007199254740993'],
+    ...['9223372036854775807', '-9223372036854775808', '9223372036854775808', '1'.repeat(40)],
+  ])('shows an integer in a message as the number that it is: %s', (number) => {
+    expect(message(`{"name":${number},"categoryId":1,"status":${number}}`)).toBe(
+      `name must be a string, not ${number}. status must be one of available, pending, sold, not ${number}.`,
+    );
+    expect(message(`{"name":${number},"categoryId":1,"x":${number},"name":${number}}`)).toBe(
+      `name must be a string, not ${number}. "x" is not a field of a new pet. "name" must be given once.`,
+    );
+  });
+
+  it('shows the beginning of a number that is longer than 40 signs', () => {
+    for (const number of ['1'.repeat(41), `-${'9'.repeat(60_000)}`, `0.${'3'.repeat(60_000)}`]) {
+      const shown = `${number.slice(0, 40)}…`;
+      expect(message(`{"name":${number},"categoryId":${number},"status":${number}}`)).toBe(
+        `name must be a string, not ${shown}. ` +
+          `categoryId must be an integer from -9223372036854775808 to 9223372036854775807, not ${shown}. ` +
+          `status must be one of available, pending, sold, not ${shown}.`,
+      );
+    }
+  });
+
+  it.each(['name', 'categoryId', 'status', 'x'])('names a fault of %s without the types of the program', (field) => {
+    for (const value of ['1', '1'.repeat(30), '1.5', '1e400', '-0', 'true', 'null', '{}', '[1]', '"x"']) {
+      const sound = { name: '"Bella"', categoryId: '1', status: '"sold"', [field]: value };
+      const body = `{${Object.entries(sound)
+        .map(([name, text]) => `"${name}":${text}`)
+        .join()},"y":${value}}`;
+      expect(message(body)).not.toMatch(/bigint|undefined|NumberLiteral|\[object|NaN|Infinity/);
+    }
+  });
+
   it('has at most ten faults named, and the others counted', () => {
     const unknown = (count: number) => Array.from({ length: count }, (_, i) => `"x${i}":1`);
     const faults = (count: number) => Array.from({ length: count }, (_, i) => `"x${i}" is not a field of a new pet.`);
@@ -85,6 +118,21 @@ describe('a new pet', () => {
     expect(message(`{${unknown(11).join()},${sound}}`)).toBe(`${faults(10).join(' ')} … and 1 more.`);
     expect(message(`{${unknown(20).join()}}`)).toBe(`${faults(10).join(' ')} … and 12 more.`);
     expect(message(`{${unknown(7_000).join()}}`).length).toBeLessThan(500);
+  });
+
+  it.each([
+    ['short names', (i: number) => `"${i.toString(36)}":1`],
+    ['one name', () => '"":1'],
+    ['names near to a field', (i: number) => `"nam${i}":1`],
+    ['names of signs that are escaped', () => '"\u2028\x7f":1'],
+    ['a field', () => '"name":1'],
+  ])('of 5,000 fields that are no good, %s, gets an answer that is shorter', async (_what, field) => {
+    const service = await Service.start();
+    const body = `{${Array.from({ length: 5_000 }, (_, i) => field(i)).join()}}`;
+    const answer = await service.add(body);
+    await service.stop();
+    expect(answer.status).toBe(400);
+    expect(answer.rawHeaders.join('').length + Buffer.byteLength(answer.body)).toBeLessThan(body.length);
   });
 });
 
