@@ -82,7 +82,7 @@ class Primary {
       return this.notStarted(error as Error, pause);
     }
     this.workers.add(worker);
-    worker.once('online', () => closeUntaken(worker, () => this.isStopping));
+    worker.once('online', () => closeUntaken(worker, this.serving, () => this.isStopping));
     worker.on('error', (error) => {
       // What cannot be sent to a worker is told by its end; one that could not be started has none.
       if (worker.process.pid !== undefined) return;
