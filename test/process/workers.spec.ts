@@ -437,17 +437,25 @@ describe('a worker that ends', () => {
     }
   });
 
-  it('is tried again where the primary has no descriptors left to start one', async () => {
-    const service = await folder.serve(PRODUCTION);
-    const descriptors = (most: string) => execFileSync('prlimit', ['--pid', String(service.pid), `--nofile=${most}:`]);
-    descriptors('3');
+  it.each([
+    // Of this Node tells by an event.
+    ['has no descriptors left to start one', 'EMFILE', '--nofile', '3', '1024'],
+    // And this it throws; the environment may take a quarter of the stack.
+    ['has a larger environment than it may hand on', 'E2BIG', '--stack', '1048576', '8388608'],
+  ])('is tried again where the primary %s', async (_what, error, limit, low, high) => {
+    const filler = 'x'.repeat(100_000);
+    const service = await folder.serve({ ...PRODUCTION, FILLER_1: filler, FILLER_2: filler, FILLER_3: filler });
+    const setLimit = (most: string) => execFileSync('prlimit', ['--pid', String(service.pid), `${limit}=${most}:`]);
+    setLimit(low);
     process.kill(service.workers[0] as number, 'SIGKILL');
     await until(() => pausesOf(service).length === 4);
-    expect(
-      service.log.match(/"level":"warn".*A worker could not be started \(.*EMFILE\) and is replaced/g),
-    ).toHaveLength(3);
+    const notStarted = new RegExp(
+      `"level":"warn".*A worker could not be started \\(.*${error}\\) and is replaced`,
+      'g',
+    );
+    expect(service.log.match(notStarted)).toHaveLength(3);
     expect(pausesOf(service)).toEqual(['0.1', '0.2', '0.4', '0.8']);
-    descriptors('1024');
+    setLimit(high);
     await untilTwoServe(service);
     expect(await service.end('SIGTERM')).toBe(0);
   });
