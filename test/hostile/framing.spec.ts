@@ -37,6 +37,11 @@ const LAST: readonly (readonly [what: string, request: string, status: number])[
   ['a GET with Connection: close', get('/v1/pets').replace('\n', '\nConnection: close\n'), 200],
   ['a GET with close among others', get('/v1/pets').replace('\n', '\nConnection: x, Close\n'), 200],
   ['a POST with Connection: close', post('last').replace('\n', '\nConnection: close\n'), 201],
+  ['a POST with Connection: close in its trailers', trailing('Connection: close'), 201],
+  ['a POST with close among others in its trailers', trailing('X-A: b\nconnection: x, Close'), 201],
+  ['a POST with Proxy-Connection: close in its trailers', trailing('Proxy-Connection: close'), 201],
+  ['a GET with Connection: close in its trailers', trailing('Connection: close').replace('POST', 'GET'), 200],
+  ['a POST with other trailers', trailing('X-A: b\nConnection: keep-alive'), 201],
   ['a GET of HTTP/1.0', get('/v1/pets').replace('1.1', '1.0'), 200],
   ['a health check of HTTP/1.0', 'GET /health/live HTTP/1.0\n\n', 200],
   ['a page of the docs with Connection: close', 'GET /docs HTTP/1.1\nHost: x\nConnection: close\n\n', 200],
@@ -65,6 +70,12 @@ const LAST: readonly (readonly [what: string, request: string, status: number])[
   ['chunks that are too large', large(`KEY\nTransfer-Encoding: chunked\n\n11170\n${' '.repeat(70_000)}\n0\n\n`), 413],
   ['a chunk without a size', large('KEY\nTransfer-Encoding: chunked\n\nx\n'), 400],
 ];
+
+/** A POST with these lines behind its last chunk. */
+function trailing(lines: string): string {
+  const body = petBody('trailers');
+  return large(`KEY\nTransfer-Encoding: chunked\n\n${body.length.toString(16)}\n${body}\n0\n${lines}\n\n`);
+}
 
 function large(rest: string): string {
   return `POST /v1/pets HTTP/1.1\nHost: x\nContent-Type: application/json\n${rest}`;

@@ -719,8 +719,13 @@ const WITH_CHUNKS: Readonly<Record<string, Mutation>> = {
   }, 413),
   trailers: (draft, random) => {
     const good = ['X-T: v', 'X-T:', 'Host: y', 'Authorization: Bearer x', 'A: b\r\nA: c'];
-    // Node's parser takes "Connection: close" in a trailer for the head's, and refuses what comes behind.
     withTrailers(draft, random, random.pick([...good, 'Connection: Upgrade\r\nUpgrade: x']));
+  },
+  // Node's parser takes it for the head's.
+  'Connection: close in the trailers': (draft, random) => {
+    const lines = ['Connection: close', 'connection: x, Close', 'X-T: v\r\nProxy-Connection: close'];
+    withTrailers(draft, random, random.pick(lines));
+    draft.last = true;
   },
   'bad trailers': bodyRefused((draft, random) => {
     const bad = ['X T: v', 'X-T: \0', 'X-T', ': v', ' X-T: v', 'X-T : v', 'X-T: v\x7f', 'X-T: \r\r'];

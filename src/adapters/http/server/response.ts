@@ -14,12 +14,14 @@ export class Response extends ServerResponse<Request> {
 
   /**
    * Sends the head. Headers given as an array are names and values in turn; the array is taken over. The connection is closed behind
-   * the answer if a large body is still on its way, or if it is the last one of a server that is being stopped, which waits for
-   * its connections to end.
+   * the answer if a large body is still on its way, if it is the last one of a server that is being stopped, which waits for its
+   * connections to end, or if the trailers may ask for it, behind which Node's parser reads no other request.
    */
   override writeHead(status: number, ...rest: unknown[]): this {
     const isLast = !isServerOpen(this.req) && this.behind() === 0;
-    if (isLast || (!this.req.complete && hasLargeBody(this.req))) this.shouldKeepAlive = false;
+    if (isLast || (!this.req.complete && hasLargeBody(this.req)) || hasCloseInTrailers(this.req)) {
+      this.shouldKeepAlive = false;
+    }
     const headers = rest.at(-1);
     if (Array.isArray(headers)) {
       headers.push('X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing);
@@ -42,4 +44,9 @@ function isServerOpen({ socket }: Request): boolean {
 function hasLargeBody({ headers }: Request): boolean {
   const { 'content-length': length, 'transfer-encoding': transfer } = headers;
   return transfer !== undefined || Number(length) > MAX_DRAINED;
+}
+
+/** Whether a trailer is, or may be, `Connection: close`, which has no place there (RFC 9110, section 6.5.1). */
+function hasCloseInTrailers({ rawTrailers }: Request): boolean {
+  return rawTrailers.some((text) => /\bclose\b/i.test(text));
 }
