@@ -1,37 +1,25 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { load } from 'js-yaml';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isIssuedKey } from '../src/domain/keys/api-key.js';
-import { buildProgram } from './support/program.js';
-import { WorkingFolder } from './support/working-folder.js';
+import { freshFolder } from './support/fresh-folder.js';
 
 // Each command is a process of its own, which takes its time where many run at once.
 jest.setTimeout(120_000);
 
-let program: string;
-let folder: WorkingFolder;
-
-beforeAll(() => {
-  program = buildProgram();
-});
-
-beforeEach(() => {
-  folder = new WorkingFolder(program);
-});
-
-afterEach(() => folder.remove());
+const folder = freshFolder();
 
 /** What a command prints; fails where it does not end well, or writes to standard error. */
 async function printed(...args: string[]): Promise<string> {
-  const outcome = await folder.run(args);
+  const outcome = await folder().run(args);
   expect(outcome).toEqual({ code: 0, out: outcome.out, err: '' });
   return outcome.out;
 }
 
 /** What a command says when it does not end well: one line on standard error, and nothing else. */
 async function complaint(args: readonly string[], variables: Record<string, string> = {}): Promise<string> {
-  const { code, out, err } = await folder.run(args, variables);
+  const { code, out, err } = await folder().run(args, variables);
   expect(code).toBe(1);
   expect(out).toBe('');
   expect(err).toMatch(/^[^\n]+\n$/);
@@ -40,7 +28,7 @@ async function complaint(args: readonly string[], variables: Record<string, stri
 
 describe('the first start', () => {
   it('shows a key, and a curl line that is answered with 200', async () => {
-    const service = await folder.serve();
+    const service = await folder().serve();
     expect(isIssuedKey(service.key as string)).toBe(true);
     const [, key, url] = /^Try: +curl -i -H 'Authorization: Bearer (\S+)' (\S+)$/m.exec(service.log) ?? [];
     expect(key).toBe(service.key);
@@ -52,7 +40,7 @@ describe('the first start', () => {
   });
 
   it('shows and makes no key in production', async () => {
-    const service = await folder.serve({ NODE_ENV: 'production' });
+    const service = await folder().serve({ NODE_ENV: 'production' });
     expect((await fetch(`${service.address}/pets`)).status).toBe(401);
     expect(await service.end('SIGTERM')).toBe(0);
     expect(service.log).not.toContain('pets_');
@@ -60,7 +48,7 @@ describe('the first start', () => {
   });
 
   it('shows and makes no key where one is configured', async () => {
-    const service = await folder.serve({ API_KEYS: 'a-configured-key' });
+    const service = await folder().serve({ API_KEYS: 'a-configured-key' });
     expect((await service.send('a-configured-key')).status).toBe(200);
     await service.end('SIGINT');
     expect(service.log).not.toMatch(/pets_|a-configured-key/);
@@ -69,31 +57,31 @@ describe('the first start', () => {
 
 describe('the second start', () => {
   it('has the animals and the keys of the first, killed in the midst of it or not, and shows no key', async () => {
-    const first = await folder.serve();
+    const first = await folder().serve();
     const key = first.key as string;
     const bella = await first.add(key, { name: 'Bella 🐶', categoryId: 1 });
     expect(await first.end('SIGKILL')).toBeNull();
 
-    const second = await folder.serve();
+    const second = await folder().serve();
     expect(await (await second.send(key)).text()).toBe(`[${bella}]`);
     const rex = await second.add(key, { name: 'Rex', categoryId: 2 });
     await second.send(`${key}x`);
     expect(await second.end('SIGTERM')).toBe(0);
 
-    const third = await folder.serve();
+    const third = await folder().serve();
     expect(await (await third.send(key)).text()).toBe(`[${rex},${bella}]`);
     expect(await third.end('SIGINT')).toBe(0);
     for (const { log } of [second, third]) expect(log).not.toContain('pets_');
   });
 
   it('finds the text of the key in no file', async () => {
-    const service = await folder.serve();
+    const service = await folder().serve();
     const key = service.key as string;
     await service.add(key, { name: 'Bella', categoryId: 1 });
     await service.send(key, '/pets/1');
-    const during = folder.files();
+    const during = folder().files();
     await service.end('SIGTERM');
-    const after = folder.files();
+    const after = folder().files();
     for (const files of [during, after]) {
       expect(files.some(({ text }) => text.includes('Bella'))).toBe(true);
       for (const { path, text } of files) expect([path, text.includes(key.slice(9))]).toEqual([path, false]);
@@ -104,7 +92,7 @@ describe('the second start', () => {
 
 describe('keys', () => {
   it('are made, listed and revoked while the service runs, which knows at once', async () => {
-    const service = await folder.serve({ NODE_ENV: 'production' });
+    const service = await folder().serve({ NODE_ENV: 'production' });
     const key = (await printed('keys', 'create', '--name', 'shop', '--quiet')).trimEnd();
     expect(isIssuedKey(key)).toBe(true);
     for (let i = 0; i < 3; i++) expect((await service.send(key)).status).toBe(200);
@@ -127,7 +115,7 @@ describe('keys', () => {
   });
 
   it('are listed with their last use, and with their calls of getPet', async () => {
-    const service = await folder.serve();
+    const service = await folder().serve();
     const key = service.key as string;
     await service.add(key, { name: 'Bella', categoryId: 1 });
     for (const id of ['1', '2', 'none']) await service.send(key, `/pets/${id}`);
@@ -169,15 +157,15 @@ describe('openapi', () => {
     const yaml = await printed('openapi');
     expect(load(yaml)).toEqual(json);
     expect(yaml).toBe(readFileSync('openapi.yaml', 'utf8'));
-    expect(folder.files()).toEqual([]);
+    expect(folder().files()).toEqual([]);
   });
 });
 
 describe('the settings', () => {
   it('come from .env too, behind the environment', async () => {
     const env = 'STAGING_BASE_URL=https://staging.example.com/v1\nPRODUCTION_BASE_URL=https://example.com/v1\n';
-    writeFileSync(join(folder.path, '.env'), env);
-    const { out } = await folder.run(['openapi'], { PRODUCTION_BASE_URL: 'https://other.example.com/v1' });
+    writeFileSync(join(folder().path, '.env'), env);
+    const { out } = await folder().run(['openapi'], { PRODUCTION_BASE_URL: 'https://other.example.com/v1' });
     expect(out).toContain('https://staging.example.com/v1');
     expect(out).toContain('https://other.example.com/v1');
     expect(out).not.toContain('https://example.com/v1');
@@ -187,15 +175,15 @@ describe('the settings', () => {
     const commands = [[], ['serve'], ['keys', 'list'], ['migrate', 'run'], ['openapi']];
     const messages = await Promise.all(commands.map((args) => complaint(args, { PORT: 'http' })));
     for (const message of messages) expect(message).toMatch(/^PORT must be .*\.$/);
-    writeFileSync(join(folder.path, '.env'), 'DATABASE_URL=oracle://user:hunter2@host/db\n');
+    writeFileSync(join(folder().path, '.env'), 'DATABASE_URL=oracle://user:hunter2@host/db\n');
     const message = await complaint([]);
     expect(message).toMatch(/^DATABASE_URL /);
     expect(message).not.toContain('hunter2');
   });
 
   it('that name a port which is taken end the start, and say so', async () => {
-    const { port } = new URL((await folder.serve()).address);
-    const { code, err } = await folder.run(['serve'], { PORT: port, DATABASE_URL: 'memory:' });
+    const { port } = new URL((await folder().serve()).address);
+    const { code, err } = await folder().run(['serve'], { PORT: port, DATABASE_URL: 'memory:' });
     expect(code).toBe(1);
     expect(err).toMatch(new RegExp(`^PORT must be a free port; .* port ${port} of .*\n$`));
   });

@@ -1,7 +1,6 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Connection } from '../support/connection.js';
-import { buildProgram } from '../support/program.js';
-import { WorkingFolder } from '../support/working-folder.js';
+import { freshFolder } from '../support/fresh-folder.js';
 
 // A service is up to three processes, which take their time where many run at once.
 jest.setTimeout(60_000);
@@ -9,22 +8,11 @@ jest.setTimeout(60_000);
 const KEY = 'key-of-the-connections-test';
 const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 
-let program: string;
-let folder: WorkingFolder;
-
-beforeAll(() => {
-  program = buildProgram();
-});
-
-beforeEach(() => {
-  folder = new WorkingFolder(program);
-});
-
-afterEach(() => folder.remove());
+const folder = freshFolder();
 
 describe.each([1, 2])('MAX_CONNECTIONS=5 with %i process(es)', (workers) => {
   it('closes a connection unserved while each process has 5, and serves another when one of them has gone', async () => {
-    const service = await folder.serve({ WEB_CONCURRENCY: `${workers}`, MAX_CONNECTIONS: '5', API_KEYS: KEY });
+    const service = await folder().serve({ WEB_CONCURRENCY: `${workers}`, MAX_CONNECTIONS: '5', API_KEYS: KEY });
     const port = Number(new URL(service.address).port);
     const open: Connection[] = [];
     const answered = async (connection: Connection) => {

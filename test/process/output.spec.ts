@@ -1,12 +1,12 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { buildProgram } from '../support/program.js';
-import { RunningService, WorkingFolder } from '../support/working-folder.js';
+import { freshFolder } from '../support/fresh-folder.js';
+import { RunningService } from '../support/working-folder.js';
 
 // A service is up to three processes, which take their time where many run at once.
 jest.setTimeout(120_000);
@@ -16,18 +16,7 @@ const PROCESSES = ['1', '2'];
 
 type Line = Record<string, unknown>;
 
-let program: string;
-let folder: WorkingFolder;
-
-beforeAll(() => {
-  program = buildProgram();
-});
-
-beforeEach(() => {
-  folder = new WorkingFolder(program);
-});
-
-afterEach(() => folder.remove());
+const folder = freshFolder();
 
 const linesOf = ({ log }: RunningService): Line[] =>
   log
@@ -39,7 +28,7 @@ describe('the output in production', () => {
   it.each(PROCESSES)(
     'of %s processes is JSON from the greeting to the end, and each of these once',
     async (workers) => {
-      const service = await folder.serve({ NODE_ENV: 'production', WEB_CONCURRENCY: workers, API_KEYS: KEY });
+      const service = await folder().serve({ NODE_ENV: 'production', WEB_CONCURRENCY: workers, API_KEYS: KEY });
       expect((await service.send(KEY)).status).toBe(200);
       expect(await service.end('SIGTERM')).toBe(0);
       const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
@@ -64,7 +53,7 @@ describe('the output in production', () => {
   it.each(PROCESSES)('of %s processes warns once if there is no key, and says how to make one', async (workers) => {
     const variables = { NODE_ENV: 'production', WEB_CONCURRENCY: workers };
     const warnings = async (more: Record<string, string> = {}) => {
-      const service = await folder.serve({ ...variables, ...more });
+      const service = await folder().serve({ ...variables, ...more });
       expect(await service.end('SIGTERM')).toBe(0);
       return linesOf(service).filter(({ level }) => level === 'warn');
     };
@@ -72,7 +61,7 @@ describe('the output in production', () => {
     expect(warning?.msg).toMatch(/^There is no API key, .*"npx petstore keys create --name NAME".*\.$/);
     expect(others).toEqual([]);
     expect(await warnings({ API_KEYS: KEY })).toEqual([]);
-    await folder.run(['keys', 'create', '--name', 'shop']);
+    await folder().run(['keys', 'create', '--name', 'shop']);
     expect(await warnings()).toEqual([]);
   });
 });
@@ -80,7 +69,7 @@ describe('the output in production', () => {
 describe('the greeting for people', () => {
   it('says of the keys what is true', async () => {
     const keys = async (variables: Record<string, string> = {}) => {
-      const service = await folder.serve(variables);
+      const service = await folder().serve(variables);
       expect(await service.end('SIGTERM')).toBe(0);
       return /^Keys?: .*$/m.exec(service.log)?.[0];
     };
@@ -108,8 +97,8 @@ describe.each(PROCESSES)('a service of %s processes', (workers) => {
 
   /** Starts the service; its standard output goes to this descriptor, or to a pipe. */
   function start(variables: Record<string, string>, output: number | 'pipe'): ChildProcess {
-    service = spawn(process.execPath, [join(program, 'src/main.js')], {
-      cwd: folder.path,
+    service = spawn(process.execPath, [join(folder().program, 'src/main.js')], {
+      cwd: folder().path,
       env: { WEB_CONCURRENCY: workers, PORT: port, API_KEYS: KEY, LOG_LEVEL: 'info', ...variables },
       stdio: ['ignore', output, 'pipe'],
     });
@@ -160,7 +149,7 @@ describe.each(PROCESSES)('a service of %s processes', (workers) => {
     });
 
     it('serves and stops with a reader that does not read', async () => {
-      const pipe = join(folder.path, 'pipe');
+      const pipe = join(folder().path, 'pipe');
       execFileSync('mkfifo', [pipe]);
       const input = openSync(pipe, 'r+');
       execFileSync('sh', ['-c', 'dd if=/dev/zero bs=1024 count=64 status=none > "$0"', pipe]);

@@ -1,13 +1,12 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { AddressInfo, createServer, Server } from 'node:net';
 import { join } from 'node:path';
+import { freshFolder } from '../support/fresh-folder.js';
 import { describeOnServers } from '../support/on-servers.js';
-import { buildProgram } from '../support/program.js';
 import { Proxy } from '../support/proxy.js';
 import { storeKinds, TestStore } from '../support/stores.js';
-import { WorkingFolder } from '../support/working-folder.js';
 
 // Each start is a process of its own, which takes its time where many run at once.
 jest.setTimeout(120_000);
@@ -16,23 +15,12 @@ jest.setTimeout(120_000);
 const PROMPT = 15_000;
 const LIMITS = { POOL_TIMEOUT: '60000', STATEMENT_TIMEOUT: '60000' };
 
-let program: string;
-let folder: WorkingFolder;
-
-beforeAll(() => {
-  program = buildProgram();
-});
-
-beforeEach(() => {
-  folder = new WorkingFolder(program);
-});
-
-afterEach(() => folder.remove());
+const folder = freshFolder();
 
 /** What a start says that fails at once: one line, once. */
 async function complaint(variables: Record<string, string>): Promise<string> {
   const began = performance.now();
-  const { code, out, err } = await folder.run(['serve'], { PORT: '0', ...LIMITS, ...variables });
+  const { code, out, err } = await folder().run(['serve'], { PORT: '0', ...LIMITS, ...variables });
   expect({ code, out }).toEqual({ code: 1, out: '' });
   expect(err).toMatch(/^[^\n]{20,500}\.\n$/);
   expect(performance.now() - began).toBeLessThan(PROMPT);
@@ -78,8 +66,8 @@ describe.each(storeKinds)('a start on $name', (kind) => {
 
 describe('a start', () => {
   it.each(['1', '2'])('of %s processes says what is in the way of a SQLite database', async (workers) => {
-    writeFileSync(join(folder.path, 'note'), 'no database');
-    mkdirSync(join(folder.path, 'folder'));
+    writeFileSync(join(folder().path, 'note'), 'no database');
+    mkdirSync(join(folder().path, 'folder'));
     for (const [file, trouble] of [
       ['folder', '"folder" cannot be opened (EISDIR)'],
       ['note', '"note" is no SQLite database'],
@@ -91,11 +79,11 @@ describe('a start', () => {
       const message = await complaint({ DATABASE_URL: `sqlite:${file}`, WEB_CONCURRENCY: workers });
       expect(message).toBe(`DATABASE_URL must be sqlite:FILE, a file that is a database or can be made; ${trouble}.\n`);
     }
-    expect(folder.files()).toHaveLength(1);
+    expect(folder().files()).toHaveLength(1);
   });
 
   it('says what is wrong with .env', async () => {
-    const file = join(folder.path, '.env');
+    const file = join(folder().path, '.env');
     mkdirSync(file);
     expect(await complaint({})).toBe(
       '.env must be a file of settings, NAME=value in each line; this one is a folder.\n',
@@ -134,7 +122,7 @@ describeOnServers('a start on a $name that takes connections and says nothing', 
         ...limits,
       };
       const began = performance.now();
-      const service = await folder.serve(variables);
+      const service = await folder().serve(variables);
       const status = async (): Promise<number> => (await service.send('key-of-the-start-test')).status;
       expect(await status()).toBe(503);
       expect(performance.now() - began).toBeLessThan(PROMPT);
@@ -144,7 +132,7 @@ describeOnServers('a start on a $name that takes connections and says nothing', 
       expect(await service.end('SIGTERM')).toBe(0);
     } finally {
       await proxy.close();
-      await folder.remove();
+      await folder().remove();
       await store.remove();
     }
   });

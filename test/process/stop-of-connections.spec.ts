@@ -1,10 +1,10 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { connect, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { buildProgram } from '../support/program.js';
-import { RunningService, WorkingFolder } from '../support/working-folder.js';
+import { freshFolder } from '../support/fresh-folder.js';
+import { RunningService } from '../support/working-folder.js';
 
 // A service is up to three processes, which take their time where many run at once.
 jest.setTimeout(60_000);
@@ -20,29 +20,22 @@ interface Answer {
   readonly connection: string | undefined;
 }
 
-let program: string;
-
-beforeAll(() => {
-  program = buildProgram();
-});
+const folder = freshFolder();
 
 describe.each(['1', '2'])('a service of %s processes that is told to stop', (workers) => {
-  let folder: WorkingFolder;
   let service: RunningService;
   let sockets: Socket[];
 
   beforeEach(() => {
-    folder = new WorkingFolder(program);
     sockets = [];
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     for (const socket of sockets) socket.destroy();
-    await folder.remove();
   });
 
   async function start(variables: Record<string, string>): Promise<void> {
-    service = await folder.serve({
+    service = await folder().serve({
       ...{ NODE_ENV: 'production', WEB_CONCURRENCY: workers, API_KEYS: KEY, LOG_LEVEL: 'info' },
       ...variables,
     });

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { execFileSync, spawn } from 'node:child_process';
 import {
   closeSync,
@@ -17,7 +17,7 @@ import { createServer, Socket } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import Libsql from 'libsql';
-import { buildProgram } from '../support/program.js';
+import { freshFolder } from '../support/fresh-folder.js';
 import { RunningService, WorkingFolder } from '../support/working-folder.js';
 
 // Each service is three processes, which take their time where many run at once.
@@ -43,18 +43,7 @@ interface Ask {
   readonly sent?: () => void;
 }
 
-let program: string;
-let folder: WorkingFolder;
-
-beforeAll(() => {
-  program = buildProgram();
-});
-
-beforeEach(() => {
-  folder = new WorkingFolder(program);
-});
-
-afterEach(() => folder.remove());
+const folder = freshFolder();
 
 const PRODUCTION = { NODE_ENV: 'production', WEB_CONCURRENCY: '2', API_KEYS: KEY };
 
@@ -136,7 +125,7 @@ const memoryOf = (pid: number): number =>
 
 /** Holds the database, so that what is to be written has to wait until it is let go. */
 function holdDatabase(): () => void {
-  const holder = new Libsql(join(folder.path, 'data/petstore.sqlite'));
+  const holder = new Libsql(join(folder().path, 'data/petstore.sqlite'));
   holder.exec('BEGIN IMMEDIATE');
   return () => {
     holder.exec('ROLLBACK');
@@ -188,7 +177,7 @@ async function untilTwoServe(service: RunningService): Promise<void> {
 
 describe('a service of several workers', () => {
   it('greets once, when all of them serve, and with a key that all of them take', async () => {
-    const service = await folder.serve({ WEB_CONCURRENCY: '3' });
+    const service = await folder().serve({ WEB_CONCURRENCY: '3' });
     expect(service.workers).toHaveLength(3);
     expect(service.log).toMatch(/^The pet store is open at \S+\nDocs: .*\nKey: .*\nTry: .*\n$/);
     const before = service.workers.map(socketsOf);
@@ -201,12 +190,12 @@ describe('a service of several workers', () => {
     expect(await service.end('SIGTERM')).toBe(0);
     expect(service.log.match(/open at/g)).toHaveLength(1);
 
-    const second = await folder.serve({ WEB_CONCURRENCY: '2' });
+    const second = await folder().serve({ WEB_CONCURRENCY: '2' });
     expect(second.log).toMatch(/^The pet store is open at \S+\nDocs: .*\nKeys: .*\n$/);
   });
 
   it('has a primary that loads nothing of the service', async () => {
-    const service = await folder.serve(PRODUCTION);
+    const service = await folder().serve(PRODUCTION);
     const addons = [service.pid, ...service.workers].map((pid) => readFileSync(`/proc/${pid}/maps`, 'utf8'));
     expect(addons.map((maps) => maps.includes('libsql'))).toEqual([false, true, true]);
     const [primary = 0, ...workers] = [service.pid, ...service.workers].map(memoryOf);
@@ -214,10 +203,10 @@ describe('a service of several workers', () => {
   });
 
   it('says once what is wrong with a database, and ends with 1', async () => {
-    const { code, out, err } = await folder.run(['serve'], {
+    const { code, out, err } = await folder().run(['serve'], {
       ...PRODUCTION,
       PORT: '0',
-      DATABASE_URL: `sqlite:${folder.path}`,
+      DATABASE_URL: `sqlite:${folder().path}`,
     });
     expect(code).toBe(1);
     expect(out).toBe('');
@@ -230,7 +219,7 @@ describe('a service of several workers', () => {
     const { port } = taken.address() as { port: number };
     for (const name of ['PORT', 'METRICS_PORT']) {
       const variables = { ...PRODUCTION, LOG_LEVEL: 'silent', PORT: '0', [name]: String(port) };
-      const { code, out, err } = await folder.run(['serve'], variables);
+      const { code, out, err } = await folder().run(['serve'], variables);
       expect({ code, out }).toEqual({ code: 1, out: '' });
       expect(err).toMatch(new RegExp(`^${name} must be a free port; .* port ${port} of "127.0.0.1"\\. .*\n$`));
     }
@@ -238,7 +227,7 @@ describe('a service of several workers', () => {
   });
 
   it('writes as one process does: every id once, each animal in the lists at once, and twins as one animal', async () => {
-    const service = await folder.serve(PRODUCTION);
+    const service = await folder().serve(PRODUCTION);
     const ids: number[] = [];
     await times(8, async () => {
       for (let i = 0; i < 25; i++) {
@@ -261,16 +250,16 @@ describe('a service of several workers', () => {
   });
 
   it('takes a key that was revoked no more on any of them, and adds its calls up', async () => {
-    const service = await folder.serve(PRODUCTION);
-    const key = (await folder.run(['keys', 'create', '--name', 'shop', '--quiet'])).out.trim();
+    const service = await folder().serve(PRODUCTION);
+    const key = (await folder().run(['keys', 'create', '--name', 'shop', '--quiet'])).out.trim();
     await add(service);
     const statuses = async () =>
       new Set((await times(8, () => ask(service, '/pets/1', {}, key))).map(({ status }) => status));
     expect(await statuses()).toEqual(new Set([200]));
-    await folder.run(['keys', 'revoke', 'shop']);
+    await folder().run(['keys', 'revoke', 'shop']);
     expect(await statuses()).toEqual(new Set([401]));
     expect(await service.end('SIGTERM')).toBe(0);
-    expect((await folder.run(['keys', 'callers'])).out).toMatch(/^shop +8 /m);
+    expect((await folder().run(['keys', 'callers'])).out).toMatch(/^shop +8 /m);
   });
 });
 
@@ -279,7 +268,7 @@ describe('a service of several workers that is told to stop', () => {
     ['SIGTERM to the primary', (service: RunningService) => [service.pid]],
     ['SIGTERM to all, and twice', (service: RunningService) => [service.pid, ...service.workers, service.pid]],
   ])('by %s, finishes what is under way on each, and exits with 0', async (_how, pids) => {
-    const service = await folder.serve(PRODUCTION);
+    const service = await folder().serve(PRODUCTION);
     const { workers } = service;
     const release = holdDatabase();
     const answers = await addToEach(service);
@@ -296,7 +285,7 @@ describe('a service of several workers that is told to stop', () => {
   });
 
   it('closes a connection that a worker does not take any more, and still finishes what is under way', async () => {
-    const service = await folder.serve(PRODUCTION);
+    const service = await folder().serve(PRODUCTION);
     const [early, late] = service.workers as [number, number];
     const release = holdDatabase();
     const answers = await addToEach(service);
@@ -331,7 +320,7 @@ describe('a service of several workers that is told to stop', () => {
   });
 
   it('exits with 1 where what is under way is not finished in time', async () => {
-    const service = await folder.serve({ ...PRODUCTION, STOP_TIMEOUT: '200' });
+    const service = await folder().serve({ ...PRODUCTION, STOP_TIMEOUT: '200' });
     const { workers } = service;
     const release = holdDatabase();
     const answers = await addToEach(service);
@@ -342,7 +331,7 @@ describe('a service of several workers that is told to stop', () => {
   });
 
   it('exits with 1 at once on a second signal', async () => {
-    const service = await folder.serve({ ...PRODUCTION, STOP_TIMEOUT: '60000' });
+    const service = await folder().serve({ ...PRODUCTION, STOP_TIMEOUT: '60000' });
     const { workers } = service;
     const release = holdDatabase();
     const answers = await addToEach(service);
@@ -358,7 +347,7 @@ describe('a service of several workers that is told to stop', () => {
   });
 
   it.each([1, 3])('exits with 0 while there are %i that still start', async (started) => {
-    const service = folder.start({ ...PRODUCTION, WEB_CONCURRENCY: '3' });
+    const service = folder().start({ ...PRODUCTION, WEB_CONCURRENCY: '3' });
     await until(() => service.workers.length === started);
     const { workers } = service;
     expect(await service.end('SIGTERM')).toBe(0);
@@ -369,7 +358,7 @@ describe('a service of several workers that is told to stop', () => {
 
 describe('a worker that ends', () => {
   it('is replaced, and what it acknowledged is there', async () => {
-    const service = await folder.serve(PRODUCTION);
+    const service = await folder().serve(PRODUCTION);
     const first = service.workers;
     const acknowledged: string[] = [];
     for (const victim of first) {
@@ -397,7 +386,7 @@ describe('a worker that ends', () => {
   });
 
   it('leaves the port as it is where it was the last one', async () => {
-    const service = await folder.serve(PRODUCTION);
+    const service = await folder().serve(PRODUCTION);
     const { workers } = service;
     for (const pid of workers) process.kill(pid, 'SIGKILL');
     await until(() => !workers.some(lives));
@@ -406,8 +395,8 @@ describe('a worker that ends', () => {
   });
 
   it('is tried again, ever more slowly, where the next one does not come so far', async () => {
-    const service = await folder.serve(PRODUCTION);
-    const file = new Libsql(join(folder.path, 'data/petstore.sqlite'));
+    const service = await folder().serve(PRODUCTION);
+    const file = new Libsql(join(folder().path, 'data/petstore.sqlite'));
     file.exec(`INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`);
     process.kill(service.workers[0] as number, 'SIGKILL');
     await until(() => pausesOf(service).length === 4);
@@ -420,6 +409,7 @@ describe('a worker that ends', () => {
   });
 
   it('is tried again where the program is not there for a moment', async () => {
+    const { program } = folder();
     const copy = `${program}-${process.pid}`;
     cpSync(program, copy, { recursive: true });
     const elsewhere = new WorkingFolder(copy);
@@ -444,7 +434,7 @@ describe('a worker that ends', () => {
     ['has a larger environment than it may hand on', 'E2BIG', '--stack', '1048576', '8388608'],
   ])('is tried again where the primary %s', async (_what, error, limit, low, high) => {
     const filler = 'x'.repeat(100_000);
-    const service = await folder.serve({ ...PRODUCTION, FILLER_1: filler, FILLER_2: filler, FILLER_3: filler });
+    const service = await folder().serve({ ...PRODUCTION, FILLER_1: filler, FILLER_2: filler, FILLER_3: filler });
     const setLimit = (most: string) => execFileSync('prlimit', ['--pid', String(service.pid), `${limit}=${most}:`]);
     setLimit(low);
     process.kill(service.workers[0] as number, 'SIGKILL');
@@ -461,7 +451,7 @@ describe('a worker that ends', () => {
   });
 
   it('ends in order where the primary was killed', async () => {
-    const service = await folder.serve(PRODUCTION);
+    const service = await folder().serve(PRODUCTION);
     const { workers } = service;
     const release = holdDatabase();
     const answers = await addToEach(service);
@@ -482,7 +472,7 @@ describe('the metrics of several workers', () => {
     const { port } = free.address() as { port: number };
     free.close();
     await once(free, 'close');
-    const service = await folder.serve({ ...PRODUCTION, METRICS_PORT: String(port) });
+    const service = await folder().serve({ ...PRODUCTION, METRICS_PORT: String(port) });
     const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     await times(4, () => add(service));
     await times(6, () => ask(service, '/pets/1'));
@@ -511,12 +501,12 @@ describe('the log of several workers', () => {
     ['text', { ...PRODUCTION, NODE_ENV: '' }, /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request=\S+ .* key=configured-1$/],
   ])('is whole lines of %s in a pipe, however slow its reader is', async (_form, variables, line) => {
     // Node's own "pipe" is a pair of sockets.
-    const pipe = join(folder.path, 'pipe');
+    const pipe = join(folder().path, 'pipe');
     execFileSync('mkfifo', [pipe]);
     const input = openSync(pipe, 'r+');
     const output = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
-    const service = spawn(process.execPath, [join(program, 'src/main.js')], {
-      cwd: folder.path,
+    const service = spawn(process.execPath, [join(folder().program, 'src/main.js')], {
+      cwd: folder().path,
       env: { ...variables, PORT: '0', LOG_LEVEL: 'info' },
       stdio: ['ignore', input, 'inherit'],
     });

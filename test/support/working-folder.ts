@@ -19,7 +19,7 @@ export class WorkingFolder {
   private readonly running: RunningService[] = [];
 
   /** `program` is the folder of the built program. */
-  constructor(private readonly program: string) {}
+  constructor(readonly program: string) {}
 
   /** Runs a command to its end, with these variables in its environment and no others. */
   async run(args: readonly string[], variables: Variables = {}): Promise<Outcome> {
