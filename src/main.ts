@@ -9,6 +9,7 @@ import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
 import { readConfig } from './config.js';
+import { exitOnSignal } from './process/graceful-stop.js';
 
 // What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
 
@@ -18,6 +19,7 @@ function print(line: string): void {
 
 /** Serves by as many processes as are configured, this one being the only one, their primary, or one of them. */
 async function serve(): Promise<void> {
+  exitOnSignal();
   const config = readConfig();
   if (cluster.isPrimary && config.workers === 1) return (await import('./process/serve.js')).serve(config);
   const { supervise, work } = await import('./process/workers.js');

@@ -14,8 +14,8 @@ const FIRST_PAUSE = 100;
 /** The longest pause, in milliseconds; each one is twice the one before for as long as no worker comes to serve. */
 const LONGEST_PAUSE = 10_000;
 
-/** How much more time for a stop than the workers the primary has, in milliseconds: they cut off by themselves, and write their logs then. */
-const GRACE = 4_000;
+/** Which part of the time for a stop the workers have: they cut off by themselves, and write their logs then. */
+const SHARE = 0.95;
 
 /** Serves by several workers on one port until SIGTERM or SIGINT. */
 export async function supervise(config: Config): Promise<void> {
@@ -32,7 +32,7 @@ export async function supervise(config: Config): Promise<void> {
 export async function work(config: Config): Promise<void> {
   const worker = cluster.worker as Worker;
   const { open } = await import('./serve.js');
-  const { opening, stop } = await open(config, new Log(config.log));
+  const { opening, stop } = await open({ ...config, stopTimeout: SHARE * config.stopTimeout }, new Log(config.log));
   worker.on('message', (message) => message === STOP && stop());
   worker.on('disconnect', () => {
     // Else Node would end it at once if the primary is gone.
@@ -63,7 +63,7 @@ class Primary {
     this.log = new Log(config.log);
     this.stop = stopOnSignal(
       () => this.close(),
-      config.stopTimeout + GRACE,
+      config.stopTimeout,
       () => this.cutOff(),
     );
   }
@@ -138,7 +138,10 @@ class Primary {
 
   private async close(): Promise<void> {
     this.isStopping = true;
-    for (const worker of this.serving) tell(worker, STOP);
+    for (const worker of this.workers) {
+      if (this.serving.has(worker)) tell(worker, STOP);
+      else worker.process.kill();
+    }
     if (this.workers.size > 0) await new Promise<void>((resolve) => (this.allLeft = resolve));
     if (this.hasFailed) throw new Error('A worker did not stop in order.');
   }

@@ -13,7 +13,7 @@ const MAX_WAITING = 16 * 1024 * 1024;
 const STALLED = 500;
 
 /** How long the end of the process waits for a slow reader, in milliseconds. */
-const SLOW = 3_000;
+const SLOW = 1_000;
 
 /** How long to pause before a full pipe is tried again at the end, in milliseconds. */
 const PAUSE = 2;

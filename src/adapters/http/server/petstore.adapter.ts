@@ -1,5 +1,6 @@
 import { createServer, Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
@@ -8,7 +9,7 @@ import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
 import type { ExchangeObserver } from './exchange.js';
 import { answerTo } from './protocol/client-error.js';
-import { Connection } from './protocol/connection.js';
+import { Connection, type Stop } from './protocol/connection.js';
 import { headFault, namesHttp } from './protocol/request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
@@ -22,12 +23,16 @@ const logger = new Logger('http');
 /** How often connections are looked at for one that is too slow, in milliseconds. */
 const CHECK_INTERVAL = 1_000;
 
+/** For how long no connection must have come for none to be waiting, in milliseconds. */
+const QUIET = 50;
+
 /**
  * Nest on Express, whose requests and responses are born with Express's prototypes: Express gives each of them its prototype, which costs
  * nothing if it is there already, and half of all the time if it is not.
  */
 export class PetstoreAdapter extends ExpressAdapter {
   private readonly connections = new Map<Socket, Connection>();
+  private readonly stop: Stop;
 
   /** `observe` is told of every request. */
   constructor(
@@ -44,23 +49,24 @@ export class PetstoreAdapter extends ExpressAdapter {
     if (settings.corsOrigins.length > 0)
       app.use(allowOrigins(settings.corsOrigins) as unknown as express.RequestHandler);
     super(app);
+    const { stopLinger: linger, closeTimeout } = settings;
+    this.stop = { since: undefined, linger, patience: closeTimeout / 2 };
   }
 
   /**
-   * Takes no connection any more, and resolves when those there are have ended: each behind its next answer, or once it has been silent
+   * Takes no connection any more, and resolves when those there are have ended: each behind its last answer, or once it has been silent
    * for a moment. What has not ended in time is cut off; the exit code tells if an answer was owed there.
    */
   override async close(): Promise<void> {
     const server = this.httpServer as unknown as Server;
     if (!server.listening) return;
+    this.stop.since = performance.now();
+    const deadline = setTimeout(() => this.cutOff(), this.settings.closeTimeout);
     await this.takeWaiting(server);
     // Not http's own, which cuts idle connections off, with what is on its way on them, and stops the clock of slow requests.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-    const still = setInterval(() => {
-      server.closeIdleConnections();
-      for (const connection of this.connections.values()) connection.endIfStill();
-    }, this.settings.stopLinger);
-    const deadline = setTimeout(() => this.cutOff(), this.settings.closeTimeout);
+    await this.endStill(server);
+    const still = setInterval(() => void this.endStill(server), Math.ceil(this.stop.linger / 4));
     await closed;
     clearInterval(still);
     clearTimeout(deadline);
@@ -96,22 +102,37 @@ export class PetstoreAdapter extends ExpressAdapter {
   }
 
   /**
-   * Takes the connections that the system holds ready, and reads nothing meanwhile: Node takes one in a turn of the event loop, and those
-   * left when the server stops listening are reset, with the requests that are on them.
+   * Takes the connections that the system holds ready, and reads nothing meanwhile: those left when the server stops listening are reset,
+   * with the requests that are on them. A worker gets them one after the other from the primary.
    */
   private async takeWaiting(server: Server): Promise<void> {
     const paused = new Set<Socket>();
-    const end = performance.now() + this.settings.stopLinger;
     let taken = true;
-    const note = () => (taken = true);
+    const note = (socket: Socket) => {
+      taken = true;
+      // Node has it read from the next tick on.
+      process.nextTick(() => paused.add(socket.pause()));
+    };
+    for (const socket of this.connections.keys()) if (!socket.isPaused()) paused.add(socket.pause());
     server.on('connection', note);
+    const end = performance.now() + this.stop.patience;
     while (taken && performance.now() < end) {
       taken = false;
-      for (const socket of this.connections.keys()) if (!socket.isPaused()) paused.add(socket.pause());
-      for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await delay(QUIET);
     }
     server.off('connection', note);
     for (const socket of paused) socket.resume();
+  }
+
+  /** Ends the connections that stand still, once all is read that has come by now. */
+  private async endStill(server: Server): Promise<void> {
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+    const idle = new Set<Socket>();
+    // Node alone knows where no request has begun, and tells by destroying the connections.
+    for (const socket of this.connections.keys()) socket.destroy = () => idle.add(socket) && socket;
+    server.closeIdleConnections();
+    for (const socket of this.connections.keys()) Reflect.deleteProperty(socket, 'destroy');
+    for (const [socket, connection] of this.connections) connection.endIfStill(idle.has(socket));
   }
 
   private cutOff(): void {
@@ -126,7 +147,7 @@ export class PetstoreAdapter extends ExpressAdapter {
   private listenTo(server: Server<typeof Request, typeof Response>, app: express.Express): void {
     const connectionOf = (socket: unknown) => this.connections.get(socket as Socket);
     server.on('connection', (socket) => {
-      this.connections.set(socket, new Connection(socket, this.observe));
+      this.connections.set(socket, new Connection(socket, this.observe, this.stop));
       socket.once('close', () => this.connections.delete(socket));
     });
     const requested = (request: Request, response: Response) => {

@@ -1,4 +1,4 @@
-import { type Server, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import type { Request } from './request.js';
 
 /** The most bytes of an unread body that are read and thrown away, so that the connection can go on. */
@@ -9,17 +9,16 @@ export class Response extends ServerResponse<Request> {
   /** Headers that go out with whatever is answered: names and values in turn. */
   readonly standing: string[] = [];
 
-  /** How many requests wait on the connection until this one is answered. */
-  behind = (): number => 0;
+  /** Whether it is the last on its connection, because the server is being stopped. */
+  isLast = (): boolean => false;
 
   /**
    * Sends the head. Headers given as an array are names and values in turn; the array is taken over. The connection is closed behind
-   * the answer if a large body is still on its way, if it is the last one of a server that is being stopped, which waits for its
-   * connections to end, or if the trailers may ask for it, behind which Node's parser reads no other request.
+   * the answer if a large body is still on its way, if it is the last one of a server that is being stopped, or if the trailers may ask
+   * for it, behind which Node's parser reads no other request.
    */
   override writeHead(status: number, ...rest: unknown[]): this {
-    const isLast = !isServerOpen(this.req) && this.behind() === 0;
-    if (isLast || (!this.req.complete && hasLargeBody(this.req)) || hasCloseInTrailers(this.req)) {
+    if (this.isLast() || (!this.req.complete && hasLargeBody(this.req)) || hasCloseInTrailers(this.req)) {
       this.shouldKeepAlive = false;
     }
     const headers = rest.at(-1);
@@ -33,11 +32,6 @@ export class Response extends ServerResponse<Request> {
       this.appendHeader(this.standing[i] as string, this.standing[i + 1] as string);
     return (super.writeHead as (status: number, ...rest: unknown[]) => this).call(this, status, ...rest);
   }
-}
-
-/** Whether the server still takes connections. */
-function isServerOpen({ socket }: Request): boolean {
-  return (socket as { server?: Server }).server?.listening !== false;
 }
 
 /** Whether the request has a body of more than 64 KiB, or of a length that is not known beforehand. */

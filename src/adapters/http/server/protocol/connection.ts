@@ -8,6 +8,16 @@ import { Response } from '../response.js';
 /** How long a connection that has had its last answer goes on being read, in milliseconds. */
 const LINGER = 2_000;
 
+/** What connections are told of the stop of their server. Times are in milliseconds. */
+export interface Stop {
+  /** When it began, on the clock of `performance.now()`; undefined as long as it has not. */
+  since: number | undefined;
+  /** For how long a silent connection is kept. */
+  readonly linger: number;
+  /** For how long a client is waited for that sends without an end, or takes nothing of its answers. */
+  readonly patience: number;
+}
+
 /** A request, and what is to be done with it when its turn comes. */
 interface Turn {
   readonly response: Response;
@@ -26,12 +36,14 @@ export class Connection {
   private canHold = false;
   private failed = false;
   private ended = false;
-  private unsent = 0;
+  private moved = 0;
+  private movedAt = 0;
 
   /** `observe` is told of each request when it has ended, those that cannot be read included. */
   constructor(
     private readonly socket: Socket,
     private readonly observe: ExchangeObserver,
+    private readonly stop: Stop,
   ) {
     // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.
     socket.on('error', () => undefined);
@@ -92,12 +104,16 @@ export class Connection {
     sendError(response, error);
   }
 
-  /** Ends the connection if it has been silent, or has not taken any of its answer since the last call; for a server that is to close. */
-  endIfStill(): void {
-    const { writableLength, bytesRead } = this.socket;
-    const unread = this.current?.response.writableEnded && writableLength > 0 && writableLength === this.unsent;
-    this.unsent = writableLength;
-    if (unread || bytesRead === 0) this.socket.destroy();
+  /** Ends the connection if it is idle and has been silent for long enough, or if nothing was taken of an answer for too long. */
+  endIfStill(isIdle: boolean): void {
+    const { bytesRead, bytesWritten, writableLength } = this.socket;
+    const moved = bytesRead + bytesWritten - writableLength;
+    if (moved !== this.moved) this.movedAt = performance.now();
+    this.moved = moved;
+    const still = performance.now() - Math.max(this.movedAt, this.stop.since ?? Infinity);
+    const isAnswered = this.current?.response.writableEnded ?? this.waiting.length === 0;
+    if (writableLength > 0 && isAnswered && still >= this.stop.patience) this.socket.destroy();
+    if (writableLength === 0 && (isIdle || bytesRead === 0) && still >= this.stop.linger) this.end();
   }
 
   private add(turn: Turn): void {
@@ -125,12 +141,22 @@ export class Connection {
 
   private begin(turn: Turn): void {
     this.current = turn;
-    turn.response.behind = this.behind;
+    turn.response.isLast = this.isLast;
     turn.response.on('close', this.next);
-    turn.look();
+    if (this.stop.since === undefined || this.waiting.length > 0) return turn.look();
+    // What has come behind it, and is not read yet, is answered too.
+    if (this.socket.isPaused()) this.socket.resume();
+    setImmediate(() =>
+      setImmediate(() => {
+        if (!turn.response.headersSent) turn.look();
+      }),
+    );
   }
 
-  private readonly behind = (): number => this.waiting.length;
+  private readonly isLast = (): boolean => {
+    const { since, patience } = this.stop;
+    return since !== undefined && (this.waiting.length === 0 || performance.now() - since > patience);
+  };
 
   private readonly next = (): void => {
     if (this.current) this.observe(exchangeOf(this.current.response));
