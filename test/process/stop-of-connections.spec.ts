@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
+import { existsSync } from 'node:fs';
 import { connect, Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freshFolder } from '../support/fresh-folder.js';
 import { RunningService } from '../support/working-folder.js';
@@ -176,5 +178,76 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
     const { code, took } = await stop();
     expect(code).toBe(0);
     expect(took).toBeLessThan(5_000);
+  });
+
+  it('gives who reads slowly all of its answers', async () => {
+    await start({ STOP_LINGER: '200' });
+    const headers = { Authorization: `Bearer ${KEY}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ name: 'x'.repeat(255), categoryId: 1 });
+    for (let i = 0; i < 100; i++) await fetch(`${service.address}/pets`, { method: 'POST', headers, body });
+    const socket = await connection(LIST.repeat(200));
+    socket.pause();
+    await delay(300);
+    const stopped = stop();
+    // In a pause, nothing is taken for longer than STOP_LINGER.
+    for (let pause = 0; pause < 3; pause++) {
+      await delay(400);
+      socket.resume();
+      await once(socket, 'data');
+      socket.pause();
+    }
+    let text = '';
+    socket.setEncoding('latin1').on('data', (part: string) => (text += part));
+    socket.resume();
+    await once(socket, 'close');
+    expect(text.match(/Connection: close/g)).toHaveLength(1);
+    expect(text.endsWith(']')).toBe(true);
+    expect((await stopped).code).toBe(0);
+  });
+
+  it('tells who sends without an end that its connection ends', async () => {
+    await start({ STOP_TIMEOUT: '4000' });
+    const socket = await connection(LIST.repeat(8));
+    let text = '';
+    socket.setEncoding('latin1').on('data', (part: string) => {
+      text += part;
+      // As many are on the way as before.
+      socket.write(LIST.repeat(part.match(/HTTP\/1\.1/g)?.length ?? 0));
+    });
+    await once(socket, 'data');
+    const { code, took } = await stop();
+    expect(code).toBe(0);
+    expect(took).toBeLessThan(4_000);
+    expect(text.match(/Connection: close/g)).toHaveLength(1);
+  });
+
+  it('answers all that was sent before the signal, though it has read nothing of it', async () => {
+    await start({});
+    const pids = [service.pid, ...service.workers];
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    const requests = Array.from({ length: 50 }, () => connection(LIST));
+    const received = requests.map(async (opened) => {
+      const socket = await opened;
+      let text = '';
+      socket.setEncoding('latin1').on('data', (part: string) => (text += part));
+      await once(socket, 'close');
+      return text.split('\r\n')[0];
+    });
+    await Promise.all(requests);
+    const stopped = stop();
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+    expect(await Promise.all(received)).toEqual(requests.map(() => 'HTTP/1.1 200 OK'));
+    expect((await stopped).code).toBe(0);
+  });
+
+  it('exits with 0 while it starts', async () => {
+    for (const wait of [0, 20, 50, 100, 200]) {
+      const file = `${wait}.sqlite`;
+      const variables = { DATABASE_URL: `sqlite:./${file}`, WEB_CONCURRENCY: workers, API_KEYS: KEY };
+      const starting = folder().start({ NODE_ENV: 'production', ...variables });
+      while (!existsSync(join(folder().path, file))) await delay(1);
+      await delay(wait);
+      expect(await starting.end('SIGTERM')).toBe(0);
+    }
   });
 });
