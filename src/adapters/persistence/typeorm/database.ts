@@ -7,10 +7,7 @@ import { within } from './within.js';
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
 const RETRY_PAUSE = 1_000;
 
-/** How long to ask again if another transaction is in the way, in milliseconds. */
-const BUSY_PATIENCE = 4_000;
-
-/** How long to pause before asking again, in milliseconds. */
+/** How long to pause before asking again if another transaction is in the way, in milliseconds. */
 const BUSY_PAUSE = 5;
 
 /** How long the database may take to say that it is there, in milliseconds. */
@@ -34,12 +31,17 @@ export class Database implements Readiness {
   private trouble = 'It was not asked yet.';
   private waiting = 0;
 
-  /** `report` is told in a sentence when the database cannot be reached, and when it can again. */
+  /**
+   * `report` is told in a sentence when the database cannot be reached, and when it can again. A request waits for no longer than `patience`,
+   * in milliseconds on the monotonic clock `now`.
+   */
   constructor(
     private readonly engine: Engine,
     private readonly report: (message: string) => void,
     private readonly maxWaiting = Infinity,
     readonly observer?: DatabaseObserver,
+    private readonly patience = 8_000,
+    private readonly now = () => performance.now(),
   ) {}
 
   /**
@@ -50,37 +52,44 @@ export class Database implements Readiness {
     return (this.attempt = this.connect());
   }
 
-  /** Lets a request wait for the database; rejects with `StoreUnavailable` at once if too many do, so that they do not fill the memory. */
-  async admit<T>(wait: () => Promise<T>): Promise<T> {
-    if (this.waiting >= this.maxWaiting) throw new StoreUnavailable('Too many requests wait for the database.');
+  /**
+   * Lets a request wait for the database until the deadline that it is handed, whatever it waits for; rejects with `StoreUnavailable` then, or
+   * at once if too many wait, so that they do not fill the memory. What is given up counts for as long as it is under way.
+   */
+  admit<T>(wait: (deadline: number) => Promise<T>): Promise<T> {
+    if (this.waiting >= this.maxWaiting)
+      return Promise.reject(new StoreUnavailable('Too many requests wait for the database.'));
     this.waiting++;
-    try {
-      return await wait();
-    } finally {
-      this.waiting--;
-    }
+    const answer = wait(this.now() + this.patience).finally(() => this.waiting--);
+    return within(this.patience, answer, late);
   }
 
   /** Admits a request that waits for one query, and runs it. */
   run<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
-    return this.admit(() => this.query(query));
+    return this.admit((deadline) => this.query(query, deadline));
+  }
+
+  /** Throws `StoreUnavailable` if the deadline of a request has passed: nobody waits any more for what would be done for it. */
+  checkDeadline(deadline: number): void {
+    if (this.now() >= deadline) throw late();
   }
 
   /**
-   * Runs a query for requests that were admitted: again and again for a while if another transaction is in the way. Makes
+   * Runs a query for requests that were admitted: again and again until their deadline if another transaction is in the way. Makes
    * `StoreUnavailable` of every error that says that the database cannot answer now.
    */
-  async query<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+  async query<T>(query: (engine: Engine) => Promise<T>, deadline: number): Promise<T> {
     const begun = this.observer ? performance.now() : 0;
     try {
       if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);
-      for (let patience = BUSY_PATIENCE; ; patience -= BUSY_PAUSE) {
+      this.checkDeadline(deadline);
+      for (;;) {
         try {
           return await query(this.engine);
         } catch (error) {
           const failure = this.engine.failure(error);
           if (!isUnavailable(failure)) throw error;
-          if (failure !== 'busy' || patience <= 0)
+          if (failure !== 'busy' || this.now() + BUSY_PAUSE >= deadline)
             throw new StoreUnavailable('The database cannot answer.', { cause: error });
         }
         await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
@@ -150,6 +159,10 @@ export class Database implements Readiness {
       this.report(`The database cannot be used. ${this.trouble}`);
     }
   }
+}
+
+function late(): StoreUnavailable {
+  return new StoreUnavailable('The database did not answer in time.');
 }
 
 /** What an error says, as a sentence; its code if it says nothing, as it does when several addresses were tried in vain. */

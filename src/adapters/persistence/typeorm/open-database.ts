@@ -23,7 +23,8 @@ export async function openDatabase(
   report: (message: string) => void,
   observer?: DatabaseObserver,
 ): Promise<Database> {
-  const database = new Database(await engineOf(url, limits), report, limits.maxWaiting, observer);
+  const patience = limits.poolTimeout + limits.statementTimeout;
+  const database = new Database(await engineOf(url, limits), report, limits.maxWaiting, observer, patience);
   try {
     await database.open();
     return database;

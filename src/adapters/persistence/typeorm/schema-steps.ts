@@ -75,14 +75,14 @@ async function alone<T>(engine: Engine, work: (runner: QueryRunner) => Promise<T
 }
 
 async function lock(engine: Engine, runner: QueryRunner): Promise<void> {
-  const deadline = Date.now() + BUSY_PATIENCE;
+  const deadline = performance.now() + BUSY_PATIENCE;
   for (;;) {
     await runner.startTransaction();
     try {
       return await engine.lockSchema(runner);
     } catch (error) {
       await runner.rollbackTransaction();
-      if (engine.failure(error) !== 'busy' || Date.now() >= deadline) throw error;
+      if (engine.failure(error) !== 'busy' || performance.now() >= deadline) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
   }

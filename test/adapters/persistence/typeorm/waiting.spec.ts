@@ -45,4 +45,55 @@ describe('requests that wait for a database that hangs', () => {
     await Promise.all(waiting);
     expect(await pets.list({ limit: 100 })).toHaveLength(4);
   });
+
+  it('are given up when their time is over, and what they were to store and had not begun is not stored', async () => {
+    await database.close();
+    let now = 0;
+    database = new Database(
+      engine,
+      () => undefined,
+      MOST,
+      undefined,
+      50,
+      () => now,
+    );
+    await database.open();
+    pets = new TypeOrmPetRepository(database);
+    const first = pets.add(BELLA);
+    // The commit of the first is under way once both turns have passed; the others wait behind it.
+    for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+    const waiting = [first, pets.add(BELLA), pets.find(1n), pets.list({ limit: 1 })];
+    const outcomes = await Promise.allSettled(waiting);
+    for (const outcome of outcomes)
+      expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StoreUnavailable) });
+    now = 50;
+    wake();
+    const { pet } = await pets.add(BELLA);
+    expect(await pets.list({ limit: 100 })).toEqual([pet, { ...pet, id: pet.id - 1n }]);
+  });
+
+  it('ask a busy database again until their time is over by the clock, however few times that is', async () => {
+    await database.close();
+    let [now, asked] = [0, 0];
+    database = new Database(
+      engine,
+      () => undefined,
+      MOST,
+      undefined,
+      8_000,
+      () => now,
+    );
+    await database.open();
+    pets = new TypeOrmPetRepository(database);
+    engine.row = engine.rows = () => {
+      asked++;
+      now += 3_000;
+      return Promise.reject(Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' }));
+    };
+    for (const ask of [() => pets.add(BELLA), () => pets.find(1n), () => pets.list({ limit: 1 })]) {
+      asked = 0;
+      await expect(ask()).rejects.toThrow(StoreUnavailable);
+      expect(asked).toBe(3);
+    }
+  });
 });

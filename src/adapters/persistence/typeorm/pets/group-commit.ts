@@ -19,9 +19,12 @@ export class GroupCommit<Job, Result> {
 
   /**
    * `commit` stores the jobs in one transaction and resolves to their results in the same order; a job that is refused by itself
-   * has an error for its result, and the others are committed all the same.
+   * has an error for its result, and the others are committed all the same. `check` throws if a job is not to be committed any more.
    */
-  constructor(private readonly commit: (jobs: readonly Job[]) => Promise<(Result | Error)[]>) {}
+  constructor(
+    private readonly commit: (jobs: readonly Job[]) => Promise<(Result | Error)[]>,
+    private readonly check: (job: Job) => void = () => undefined,
+  ) {}
 
   /** Resolves once the job is committed; rejects if it is refused or the commit fails. */
   add(job: Job): Promise<Result> {
@@ -37,20 +40,40 @@ export class GroupCommit<Job, Result> {
     while (this.waiting.length > 0) {
       // Let the jobs come in of requests that arrive in this turn of the event loop or the next one: they are handled behind their turn.
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-      const batch = this.waiting.splice(0, MAX_BATCH);
-      try {
-        const results = await this.commit(batch.map(({ job }) => job));
-        for (const [i, { resolve, reject }] of batch.entries()) {
-          const result = results[i] as Result | Error;
-          if (result instanceof Error) reject(result);
-          else resolve(result);
-        }
-      } catch (error) {
-        // What waits behind a store that cannot answer would wait for it once more, and in vain.
-        const behind = error instanceof StoreUnavailable ? this.waiting.splice(0) : [];
-        for (const { reject } of [...batch, ...behind]) reject(error);
-      }
+      await this.settle(this.waiting.splice(0, MAX_BATCH).filter((each) => this.isWanted(each)));
     }
     this.underWay = false;
+  }
+
+  private isWanted({ job, reject }: Waiting<Job, Result>): boolean {
+    try {
+      this.check(job);
+      return true;
+    } catch (error) {
+      reject(error);
+      return false;
+    }
+  }
+
+  /** Commits a batch; half by half if it is refused as a whole, so that none fails but the one that is at fault. */
+  private async settle(batch: readonly Waiting<Job, Result>[]): Promise<void> {
+    if (batch.length === 0) return;
+    try {
+      const results = await this.commit(batch.map(({ job }) => job));
+      for (const [i, { resolve, reject }] of batch.entries()) {
+        const result = results[i] as Result | Error;
+        if (result instanceof Error) reject(result);
+        else resolve(result);
+      }
+    } catch (error) {
+      const unavailable = error instanceof StoreUnavailable;
+      if (batch.length > 1 && !unavailable) {
+        const half = batch.length >> 1;
+        await this.settle(batch.slice(0, half));
+        return this.settle(batch.slice(half));
+      }
+      // What waits behind a store that cannot answer would wait for it once more, and in vain.
+      for (const { reject } of [...batch, ...(unavailable ? this.waiting.splice(0) : [])]) reject(error);
+    }
   }
 }

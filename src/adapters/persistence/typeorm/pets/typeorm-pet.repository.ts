@@ -9,10 +9,17 @@ import { petTable } from './pet.schema.js';
 
 const FIND_PET = `SELECT ${petTable.select} FROM pet WHERE id = ?`;
 
+/** An addition, and until when its request waits for it. */
+interface WaitingAddition extends Addition {
+  readonly deadline: number;
+}
+
 /** Pets in the table `pet`. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly adding = new GroupCommit((additions: readonly Addition[]) =>
-    this.commit(additions.length, (engine) => addTogether(engine, additions)),
+  private readonly adding = new GroupCommit(
+    (additions: readonly WaitingAddition[]) =>
+      this.commit(additions.length, additions.at(-1)!.deadline, (engine) => addTogether(engine, additions)),
+    ({ deadline }) => this.database.checkDeadline(deadline),
   );
   private readonly keysUnderWay = new KeysUnderWay();
 
@@ -25,12 +32,12 @@ export class TypeOrmPetRepository extends PetRepository {
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
     const pet = { ...newPet };
-    return this.database.admit(() => {
-      if (!key) return this.adding.add({ pet });
+    return this.database.admit((deadline) => {
+      if (!key) return this.adding.add({ pet, deadline });
       return this.keysUnderWay.add(key, () =>
         this.database.concurrentWriters
-          ? this.commit(1, (engine) => addAlone(engine, { pet, key }))
-          : this.adding.add({ pet, key }),
+          ? this.commit(1, deadline, (engine) => addAlone(engine, { pet, key }))
+          : this.adding.add({ pet, key, deadline }),
       );
     });
   }
@@ -60,9 +67,9 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.run((engine) => forgetKeys(engine, before.toISOString()));
   }
 
-  private async commit<T>(pets: number, add: (engine: Engine) => Promise<T>): Promise<T> {
+  private async commit<T>(pets: number, deadline: number, add: (engine: Engine) => Promise<T>): Promise<T> {
     try {
-      return await this.database.query(add);
+      return await this.database.query(add, deadline);
     } finally {
       // Even if it failed: a commit whose outcome is not known may have been one.
       this.ownChanges++;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { StoreUnavailable } from '../../../../../src/application/errors.js';
 import { GroupCommit } from '../../../../../src/adapters/persistence/typeorm/pets/group-commit.js';
 
 /** A store whose commits end when the test says so, and which takes down what each had. */
@@ -9,7 +10,8 @@ class Disk {
   readonly commit = async (jobs: readonly number[]): Promise<(string | Error)[]> => {
     this.batches.push([...jobs]);
     await new Promise<void>((resolve) => this.finish.push(resolve));
-    if (jobs.includes(-1)) throw new Error('disk full');
+    if (jobs.includes(-2)) throw new StoreUnavailable('disk full');
+    if (jobs.includes(-1)) throw new Error('cannot be held');
     return jobs.map((job) => (job === 13 ? new Error('refused') : `stored ${job}`));
   };
 
@@ -74,12 +76,42 @@ describe('a group commit', () => {
     expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('rejects every job of a commit that fails, and goes on with the next', async () => {
+  it('rejects every job of a commit for which the store cannot answer, and goes on with the next', async () => {
     const disk = new Disk();
     const group = new GroupCommit(disk.commit);
-    const outcomes = Promise.allSettled([1, -1].map((job) => group.add(job)));
+    const outcomes = Promise.allSettled([1, -2].map((job) => group.add(job)));
     await disk.sync();
     expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    const next = group.add(3);
+    await disk.sync();
+    await expect(next).resolves.toBe('stored 3');
+  });
+
+  it('rejects the one job that a commit cannot hold, and stores the others once each', async () => {
+    const disk = new Disk();
+    const group = new GroupCommit(disk.commit);
+    const outcomes = Promise.allSettled([1, 2, -1, 4, 5].map((job) => group.add(job)));
+    for (let commit = 0; commit < 5; commit++) await disk.sync();
+    expect((await outcomes).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ]);
+    expect(disk.batches).toEqual([[1, 2, -1, 4, 5], [1, 2], [-1, 4, 5], [-1], [4, 5]]);
+  });
+
+  it('commits nothing that is not wanted any more', async () => {
+    const disk = new Disk();
+    const group = new GroupCommit(disk.commit, (job) => {
+      if (job === 2) throw new Error('late');
+    });
+    const outcomes = Promise.allSettled([1, 2, 3].map((job) => group.add(job)));
+    await disk.sync();
+    expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    const late = group.add(2);
+    await expect(late).rejects.toThrow('late');
     const next = group.add(3);
     await disk.sync();
     await expect(next).resolves.toBe('stored 3');
