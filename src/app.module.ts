@@ -11,6 +11,7 @@ import { GetPetController } from './adapters/http/pets/get-pet.controller.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
 import { RevisionCache } from './adapters/http/pets/revision-cache.js';
 import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
+import { StorePatience } from './adapters/http/store-patience.js';
 import type { Metrics } from './adapters/metrics/metrics.js';
 import { Chores } from './adapters/timer/chores.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
@@ -72,6 +73,7 @@ export class AppModule implements OnModuleDestroy, OnApplicationShutdown {
           inject: [ApiKeyRepository, Secrets],
         },
         RequestLimits,
+        StorePatience,
         RevisionCache,
         Chores,
         ApiDocument,

@@ -102,6 +102,11 @@ export function readConfig(env: Environment = process.env): Config {
     );
   }
 
+  const databaseLimits = {
+    poolTimeout: milliseconds('POOL_TIMEOUT', 3_000),
+    statementTimeout: milliseconds('STATEMENT_TIMEOUT', 5_000),
+    maxWaiting: integer('MAX_WAITING', 1_000, 1, 1_000_000),
+  };
   const requestTimeout = milliseconds('REQUEST_TIMEOUT', 15_000);
   const headersTimeout = milliseconds('HEADERS_TIMEOUT', Math.min(10_000, requestTimeout));
   if (headersTimeout > requestTimeout) {
@@ -118,11 +123,7 @@ export function readConfig(env: Environment = process.env): Config {
     stopDelay,
     stopTimeout,
     database,
-    databaseLimits: {
-      poolTimeout: milliseconds('POOL_TIMEOUT', 3_000),
-      statementTimeout: milliseconds('STATEMENT_TIMEOUT', 5_000),
-      maxWaiting: integer('MAX_WAITING', 1_000, 1, 1_000_000),
-    },
+    databaseLimits,
     apiKeys: [...keys('API_KEYS', text('API_KEYS')), ...keys('API_KEYS_FILE', keysFile(text('API_KEYS_FILE')))],
     http: {
       baseUrl: baseUrl('PUBLIC_BASE_URL'),
@@ -133,6 +134,7 @@ export function readConfig(env: Environment = process.env): Config {
       requestTimeout,
       keepAliveTimeout: milliseconds('KEEP_ALIVE_TIMEOUT', 75_000),
       idleTimeout: milliseconds('IDLE_TIMEOUT', 30_000),
+      storeTimeout: databaseLimits.poolTimeout + databaseLimits.statementTimeout,
       maxConnections: integer('MAX_CONNECTIONS', 10_000, 1, 1_000_000),
       stopLinger,
       // The rest is for the store and the log.

@@ -16,6 +16,8 @@ export abstract class HttpSettings {
   abstract readonly keepAliveTimeout: number;
   /** How long a connection may stand still while an answer is under way. */
   abstract readonly idleTimeout: number;
+  /** How long a request may wait for the store in all. */
+  abstract readonly storeTimeout: number;
   /** How many connections are taken at a time. */
   abstract readonly maxConnections: number;
   /** For how long a silent connection is kept once the service is told to stop. */

@@ -8,6 +8,7 @@ import { RequestLimits } from '../limits/request-limits.js';
 import { operationOf } from '../operation.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
+import { StorePatience } from '../store-patience.js';
 
 /** `Authorization: Bearer <token68>`, the scheme in any case (RFC 9110, section 11.4; RFC 6750, section 2.1). */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
@@ -18,6 +19,7 @@ export class BearerAuthGuard implements CanActivate {
   constructor(
     private readonly keys: ApiKeyService,
     private readonly limits: RequestLimits,
+    private readonly patience: StorePatience,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -25,7 +27,7 @@ export class BearerAuthGuard implements CanActivate {
     request.operation = operationOf(context.getHandler());
     await endOfTurn();
     const found = this.limits.countsFailures ? this.guess(request) : this.keys.authenticate(bearerToken(request));
-    const key = found instanceof Promise ? await found : found;
+    const key = found instanceof Promise ? await this.patience.wait(request, found) : found;
     request.apiKey = key;
     this.keys.noteUse(key);
     this.limits.countRequest(key, context.getArgByIndex<Response>(1));

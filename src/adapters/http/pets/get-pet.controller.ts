@@ -5,6 +5,7 @@ import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 import { sendJson } from '../send.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
+import { StorePatience } from '../store-patience.js';
 import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { DeprecationSignals, SUNSET } from './deprecation.js';
 import { petIdOf, refuseParameters } from './parameters.js';
@@ -26,6 +27,7 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
     private readonly pets: PetService,
     private readonly keys: ApiKeyService,
     private readonly answers: RevisionCache,
+    private readonly patience: StorePatience,
   ) {}
 
   onModuleInit(): void {
@@ -52,9 +54,10 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
     answerOtherMethod(request, response);
   }
 
-  private async pet({ params, targetQuery }: Request): Promise<Answer<string>> {
-    refuseParameters(targetQuery);
-    return { body: petJson(await this.pets.get(petIdOf(params?.petId ?? ''))), headers: [] };
+  private async pet(request: Request): Promise<Answer<string>> {
+    refuseParameters(request.targetQuery);
+    const pet = await this.patience.wait(request, this.pets.get(petIdOf(request.params?.petId ?? '')));
+    return { body: petJson(pet), headers: [] };
   }
 }
 

@@ -7,6 +7,7 @@ import { BearerAuthGuard } from '../keys/bearer-auth.guard.js';
 import { sendJson } from '../send.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
+import { StorePatience } from '../store-patience.js';
 import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { idempotencyKey } from './idempotency-key.js';
 import { pageQuery, refuseParameters } from './parameters.js';
@@ -22,6 +23,7 @@ export class PetsController {
   constructor(
     private readonly pets: PetService,
     private readonly answers: RevisionCache,
+    private readonly patience: StorePatience,
     private readonly settings: HttpSettings,
   ) {}
 
@@ -30,7 +32,7 @@ export class PetsController {
   async listPets(@Req() request: Request, @Res() response: Response): Promise<void> {
     const [target, revision] = [request.url ?? '', this.pets.listRevision()];
     const kept = this.answers.get(target, revision);
-    const { body, headers } = kept ?? this.answers.keep(target, revision, await this.page(request.targetQuery));
+    const { body, headers } = kept ?? this.answers.keep(target, revision, await this.page(request));
     sendJson(response, 200, body, headers);
   }
 
@@ -39,7 +41,7 @@ export class PetsController {
   async createPet(@Req() request: Request, @Res() response: Response): Promise<void> {
     refuseParameters(request.targetQuery);
     const newPet = readNewPet(jsonMembers(await readJsonText(request, response)));
-    const { pet, replayed } = await this.pets.create(newPet, idempotencyKey(request));
+    const { pet, replayed } = await this.patience.wait(request, this.pets.create(newPet, idempotencyKey(request)));
     const location = ['Location', `${this.settings.baseUrl}/pets/${pet.id}`];
     sendJson(response, 201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
   }
@@ -50,9 +52,9 @@ export class PetsController {
   }
 
   /** A page, and the link to the one that follows (RFC 8288): from a base that is configured or relative, never from the Host header. */
-  private async page(queryString: string): Promise<Answer<string>> {
-    const query = pageQuery(queryString);
-    const { pets, next } = await this.pets.list(query);
+  private async page(request: Request): Promise<Answer<string>> {
+    const query = pageQuery(request.targetQuery);
+    const { pets, next } = await this.patience.wait(request, this.pets.list(query));
     const body = petsJson(pets);
     if (next === undefined) return { body, headers: [] };
     const status = query.status === undefined ? '' : `&status=${query.status}`;

@@ -18,6 +18,9 @@ export class Request extends IncomingMessage {
   /** When it arrived, on the clock of `performance.now()`. */
   startedAt = 0;
 
+  /** How long it has waited for the store, in milliseconds. */
+  waited = 0;
+
   /** The route that matched, once the router has noted it: its path with the names of the parameters. */
   route?: { readonly path: string };
 

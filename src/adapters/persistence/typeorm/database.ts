@@ -1,8 +1,8 @@
 import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
+import { within } from '../../../application/within.js';
 import { Engine, isUnavailable } from './engines/engine.js';
 import { applySteps, schemaSteps } from './schema-steps.js';
-import { within } from './within.js';
 
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
 const RETRY_PAUSE = 1_000;

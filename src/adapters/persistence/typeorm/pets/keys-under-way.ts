@@ -1,6 +1,6 @@
 import { IdempotencyInProgress } from '../../../../application/errors.js';
 import { IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
-import { within } from '../within.js';
+import { within } from '../../../../application/within.js';
 
 /** How long a request waits for an earlier one with the same key, in milliseconds. */
 const PATIENCE = 2_000;
