@@ -390,5 +390,14 @@ export function describeLastingPetRepository(kind: StoreKind): void {
       await expect(pets.list({ limit: 1 })).rejects.toThrow(StoreUnavailable);
       await expect(pets.forgetIdempotencyKeys(NOW)).rejects.toThrow(StoreUnavailable);
     });
+
+    it('forgets idempotency keys, or does not, where it is closed meanwhile, and says nothing else', async () => {
+      const closed = await store.open();
+      await closed.pets.add(newPet(), sent());
+      const forgetting = closed.pets.forgetIdempotencyKeys(new Date(NOW.getTime() + 1));
+      const [outcome] = await Promise.allSettled([forgetting, closed.close()]);
+      if (outcome.status === 'fulfilled') expect(outcome.value).toBe(1);
+      else expect(outcome.reason).toBeInstanceOf(StoreUnavailable);
+    });
   });
 }

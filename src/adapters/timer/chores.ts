@@ -14,6 +14,8 @@ const logger = new Logger('petstore');
 @Injectable()
 export class Chores implements OnModuleInit, OnApplicationShutdown {
   private readonly timers: NodeJS.Timeout[] = [];
+  private readonly stop = new AbortController();
+  private forgetting: Promise<void> | undefined;
 
   constructor(
     private readonly keys: ApiKeyService,
@@ -21,14 +23,22 @@ export class Chores implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   onModuleInit(): void {
-    const forget = () => attempt('Forgetting old idempotency keys', () => this.pets.forgetIdempotencyKeys());
     this.timers.push(setInterval(() => void this.recordUses(), RECORD_INTERVAL).unref());
-    this.timers.push(setInterval(() => void forget(), FORGET_INTERVAL).unref());
+    this.timers.push(setInterval(() => this.forget(), FORGET_INTERVAL).unref());
   }
 
   async onApplicationShutdown(): Promise<void> {
     for (const timer of this.timers) clearInterval(timer);
+    this.stop.abort();
     await this.recordUses();
+  }
+
+  /** Begins to forget, unless it is still at it. */
+  private forget(): void {
+    const { signal } = this.stop;
+    this.forgetting ??= attempt('Forgetting old idempotency keys', () =>
+      this.pets.forgetIdempotencyKeys(signal),
+    ).finally(() => (this.forgetting = undefined));
   }
 
   private recordUses(): Promise<void> {

@@ -6,6 +6,9 @@ import { fingerprint } from './fingerprint.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
 import { Secrets } from '../secrets.port.js';
 
+/** How much longer than a step of forgetting is the pause behind it, which is for the requests. */
+const PAUSE_PER_STEP = 4;
+
 /** Which page of the list to show. */
 export interface PageQuery {
   /** Only pets of this status; all of them if absent. */
@@ -74,10 +77,20 @@ export class PetService {
     return this.pets.petRevision();
   }
 
-  /** Forgets the idempotency keys that have had their time, in small steps. */
-  async forgetIdempotencyKeys(): Promise<void> {
+  /** Forgets the idempotency keys that have had their time, in small steps with longer pauses, until none is left or `stop` is aborted. */
+  async forgetIdempotencyKeys(stop: AbortSignal): Promise<void> {
     const before = new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME);
-    while ((await this.pets.forgetIdempotencyKeys(before)) > 0);
+    while (!stop.aborted) {
+      const begun = performance.now();
+      try {
+        if ((await this.pets.forgetIdempotencyKeys(before)) === 0) return;
+      } catch (error) {
+        // What is closed to stop cannot answer.
+        if (!stop.aborted) throw error;
+      }
+      const took = performance.now() - begun;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_PER_STEP * took).unref());
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { NodeSecrets } from '../../../src/adapters/crypto/node-secrets.js';
 import { MemoryInstallation } from '../../../src/adapters/persistence/memory/memory-installation.js';
 import { MemoryPetRepository } from '../../../src/adapters/persistence/memory/memory-pet.repository.js';
 import { Cursors } from '../../../src/application/pets/cursors.js';
-import { CursorRefused, IdempotencyKeyReused, PetNotFound } from '../../../src/application/errors.js';
+import { CursorRefused, IdempotencyKeyReused, PetNotFound, StoreUnavailable } from '../../../src/application/errors.js';
 import { Installation } from '../../../src/application/installation.port.js';
 import { PageQuery, PetService } from '../../../src/application/pets/pet.service.js';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.js';
@@ -164,6 +164,50 @@ describe('PetService', () => {
     const cursors = new Cursors(shaky, secrets);
     await expect(cursors.write(1n, undefined)).rejects.toThrow('not now');
     expect(await cursors.read(await cursors.write(1n, undefined), undefined)).toBe(1n);
+  });
+
+  describe('forgets idempotency keys', () => {
+    /** A store that has so many steps to do, and looks whether anything else was done between two of them. */
+    class ManyKeys extends MemoryPetRepository {
+      left = 5;
+      turns = 0;
+      readonly turnsSeen: number[] = [];
+      closed = false;
+
+      override forgetIdempotencyKeys(): Promise<number> {
+        if (this.closed) return Promise.reject(new StoreUnavailable());
+        this.turnsSeen.push(this.turns);
+        setImmediate(() => this.turns++);
+        return Promise.resolve(this.left--);
+      }
+    }
+
+    let keys: ManyKeys;
+    let forgetting: PetService;
+
+    beforeEach(() => {
+      keys = new ManyKeys();
+      forgetting = new PetService(keys, new Cursors(installation, secrets), secrets);
+    });
+
+    it('until none is left, with turns of the event loop between the steps', async () => {
+      await forgetting.forgetIdempotencyKeys(new AbortController().signal);
+      expect(keys.turnsSeen).toEqual([0, 1, 2, 3, 4, 5]);
+    });
+
+    it('no further where it is to stop, although the store is closed meanwhile', async () => {
+      const stop = new AbortController();
+      const forgotten = forgetting.forgetIdempotencyKeys(stop.signal);
+      keys.closed = true;
+      stop.abort();
+      await forgotten;
+      expect(keys.turnsSeen).toEqual([0]);
+    });
+
+    it('and says so where the store cannot answer', async () => {
+      keys.closed = true;
+      await expect(forgetting.forgetIdempotencyKeys(new AbortController().signal)).rejects.toThrow(StoreUnavailable);
+    });
   });
 
   it('stores every field that is sent, and none that is undefined', async () => {
