@@ -228,6 +228,16 @@ export function describeLastingApiKeyRepository(kind: StoreKind): void {
       expect(await stores[0]!.keys.uses()).toEqual([use({ getPetCalls: 15, lastGetPetAt: NOW })]);
     });
 
+    it('records all uses or none, so that they count once where they are recorded again', async () => {
+      const { keys } = await store.open();
+      const uses = ['1', '2', '3'].map((digit) => use({ digest: digest(digit), getPetCalls: 1, lastGetPetAt: NOW }));
+      const faulty = { ...uses[1]!, name: null as unknown as string };
+      await expect(keys.recordUses([uses[0]!, faulty, uses[2]!])).rejects.toThrow();
+      await keys.recordUses(uses);
+      const found = (await keys.uses()).sort((a, b) => (a.digest < b.digest ? -1 : 1));
+      expect(found).toEqual(uses);
+    });
+
     it('rejects with StoreUnavailable while it cannot answer', async () => {
       const closed = await store.open();
       await closed.close();

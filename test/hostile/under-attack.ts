@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, expect } from '@jest/globals';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -94,7 +95,7 @@ export class ServiceUnderAttack {
 
   /** Issues one more key, which the service has not seen yet, and resolves to its text. */
   async newKey(): Promise<string> {
-    const { out } = await this.folder.run(['keys', 'create', '--name', 'new'], this.variables);
+    const { out } = await this.folder.run(['keys', 'create', '--name', randomUUID()], this.variables);
     return /pets_\w+/.exec(out)?.[0] as string;
   }
 

@@ -46,7 +46,9 @@ export class Service {
     const app = await createApp(config, new Log(config.log, write));
     await app.listen(0, '127.0.0.1');
     const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
-    const key = config.apiKeys[0] ?? (await app.get(ApiKeyService).create('test')).text;
+    const keys = app.get(ApiKeyService);
+    const others = config.apiKeys.length > 0 ? 0 : (await keys.list()).length;
+    const key = config.apiKeys[0] ?? (await keys.create(others === 0 ? 'test' : `test-${others}`)).text;
     return new Service(app, port, key);
   }
 

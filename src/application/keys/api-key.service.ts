@@ -3,7 +3,7 @@ import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRefusal, KeyRefused, UsageError } from '../errors.js';
 import { Secrets } from '../secrets.port.js';
 
-/** How long a key is taken for valid without asking again, in milliseconds, if the store cannot tell that it changed. */
+/** For how long after it was asked for a key is taken for valid, in milliseconds, if the store cannot tell that it changed. */
 const TRUSTED_FOR = 4_000;
 
 /** The most keys remembered as valid. */
@@ -12,7 +12,8 @@ const MAX_REMEMBERED = 10_000;
 interface Remembered {
   readonly key: ApiKey;
   readonly revision: number | undefined;
-  readonly until: number;
+  /** On the monotonic clock. */
+  readonly trustedUntil: number;
 }
 
 /** A use that is not stored yet: counted on every request, and so in numbers that change in place. Times as of `Date.now`, 0 for never. */
@@ -29,12 +30,16 @@ export class ApiKeyService {
   private readonly remembered = new Map<string, Remembered>();
   private unrecorded = new Map<string, UnrecordedUse>();
 
-  /** `configured` are the texts of keys that are valid besides the stored ones, for as long as the process runs. */
+  /**
+   * `configured` are the texts of keys that are valid besides the stored ones, for as long as the process runs. Both clocks are in
+   * milliseconds: `now` is that on the wall, by which keys expire, and `elapsed` one that nobody sets.
+   */
   constructor(
     private readonly keys: ApiKeyRepository,
     private readonly secrets: Secrets,
     configured: readonly string[],
     private readonly now: () => number = Date.now,
+    private readonly elapsed: () => number = () => performance.now(),
   ) {
     const createdAt = new Date(now());
     for (const [index, text] of configured.entries()) {
@@ -44,7 +49,7 @@ export class ApiKeyService {
     }
   }
 
-  /** Issues a key. Its text is returned here and never again. */
+  /** Issues a key, whose name no other key has that is valid. Its text is returned here and never again. */
   async create(name: string, expiresAt: Date | null = null): Promise<{ text: string; key: ApiKey }> {
     if (!/^[\x21-\x7e]([\x20-\x7e]{0,62}[\x21-\x7e])?$/.test(name)) {
       throw new UsageError(
@@ -53,6 +58,12 @@ export class ApiKeyService {
     }
     if (expiresAt && expiresAt.getTime() <= this.now())
       throw new UsageError('The expiry of a key must lie in the future.');
+    const namesake = (await this.keys.list()).find((key) => key.name === name && this.isValid(key));
+    if (namesake) {
+      throw new UsageError(
+        `A key with the name "${name}" is there (${namesake.prefix}); revoke it, or take another name.`,
+      );
+    }
     const text = keyText(this.secrets.random(KEY_RANDOM_LENGTH));
     const createdAt = new Date(this.now());
     const digest = this.secrets.digest(text);
@@ -72,10 +83,11 @@ export class ApiKeyService {
     return this.keys.list();
   }
 
-  /** Revokes the one unrevoked key that has this name or this prefix, and resolves to it as it now is. */
+  /** Revokes the one valid key that has this name or this prefix, or if none is valid the one unrevoked; resolves to it as it now is. */
   async revoke(nameOrPrefix: string): Promise<ApiKey> {
     const found = (await this.keys.list()).filter((key) => key.name === nameOrPrefix || key.prefix === nameOrPrefix);
-    const [key, ...others] = found.filter((key) => !key.revokedAt);
+    const valid = found.filter((key) => this.isValid(key));
+    const [key, ...others] = valid.length > 0 ? valid : found.filter((key) => !key.revokedAt);
     if (!key) {
       throw new UsageError(
         found.length > 0
@@ -98,7 +110,13 @@ export class ApiKeyService {
    */
   authenticate(text: string): ApiKey | Promise<ApiKey> {
     const known = this.remembered.get(text);
-    if (known && known.revision === this.keys.revision() && this.now() < known.until) return known.key;
+    if (
+      known &&
+      known.revision === this.keys.revision() &&
+      this.elapsed() < known.trustedUntil &&
+      this.isValid(known.key)
+    )
+      return known.key;
     return this.check(text);
   }
 
@@ -151,17 +169,19 @@ export class ApiKeyService {
 
   private async check(text: string): Promise<ApiKey> {
     // Read before the key is: a change in between makes the answer one too old, never one too new.
-    const revision = this.keys.revision();
+    const [revision, begun] = [this.keys.revision(), this.elapsed()];
     const digest = this.secrets.digest(text);
     const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);
     if (!key) throw this.refusal(text, 'invalid');
     if (key.revokedAt) throw this.refusal(text, 'revoked');
-    const expiry = key.expiresAt?.getTime() ?? Infinity;
-    if (expiry <= this.now()) throw this.refusal(text, 'expired');
+    if (!this.isValid(key)) throw this.refusal(text, 'expired');
     if (this.remembered.size >= MAX_REMEMBERED && !this.remembered.has(text)) this.remembered.clear();
-    const trusted = revision === undefined ? this.now() + TRUSTED_FOR : Infinity;
-    this.remembered.set(text, { key, revision, until: Math.min(expiry, trusted) });
+    this.remembered.set(text, { key, revision, trustedUntil: revision === undefined ? begun + TRUSTED_FOR : Infinity });
     return key;
+  }
+
+  private isValid({ revokedAt, expiresAt }: ApiKey): boolean {
+    return !revokedAt && (!expiresAt || expiresAt.getTime() > this.now());
   }
 
   private refusal(text: string, reason: KeyRefusal): KeyRefused {

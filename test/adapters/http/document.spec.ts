@@ -102,12 +102,12 @@ describe('the OpenAPI document', () => {
 
   it.each(requests)('describes %s, the answer to request %#', expectOutcome);
 
-  it.each(operations)('describes what %s answers without a good key', async (_name, path, ask) => {
+  it.each(operations)('describes what %s answers without a good key', async (name, path, ask) => {
     const keys = service.app.get(ApiKeyService);
     // Issued a minute ago, so to speak.
     const { app } = service;
     const late = new ApiKeyService(app.get(ApiKeyRepository), app.get(Secrets), [], () => Date.now() - 60_000);
-    const expired = await late.create('expired', new Date(Date.now() - 30_000));
+    const expired = await late.create(`expired-${name}`, new Date(Date.now() - 30_000));
     const revoked = await keys.create('revoked');
     await keys.revoke(revoked.key.prefix);
     const withKey = (key: string) => ({ ...ask, headers: { ...ask.headers, Authorization: `Bearer ${key}` } });

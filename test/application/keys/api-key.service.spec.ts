@@ -31,17 +31,25 @@ class TestKeys extends MemoryApiKeyRepository {
 
 describe('ApiKeyService', () => {
   let now: number;
+  let elapsed: number;
   let keys: TestKeys;
   let service: ApiKeyService;
 
   beforeEach(() => {
     now = START;
+    elapsed = 0;
     keys = new TestKeys();
     service = serviceWith();
   });
 
   function serviceWith(...configured: string[]): ApiKeyService {
-    return new ApiKeyService(keys, new NodeSecrets(), configured, () => now);
+    return new ApiKeyService(
+      keys,
+      new NodeSecrets(),
+      configured,
+      () => now,
+      () => elapsed,
+    );
   }
 
   /** Why a key is refused; fails where it is not. */
@@ -72,7 +80,7 @@ describe('ApiKeyService', () => {
   });
 
   it('issues another key each time', async () => {
-    const texts = await Promise.all(Array.from({ length: 100 }, () => service.create('shop')));
+    const texts = await Promise.all(Array.from({ length: 100 }, (_, i) => service.create(`shop-${i}`)));
     expect(new Set(texts.map(({ text }) => text)).size).toBe(100);
   });
 
@@ -166,7 +174,7 @@ describe('ApiKeyService', () => {
     const { text } = await service.create('shop');
     await service.authenticate(text);
     await serviceWith().revoke('shop');
-    now += 5_000;
+    elapsed += 5_000;
     expect(await refusal(text)).toBe('revoked');
   });
 
@@ -175,7 +183,7 @@ describe('ApiKeyService', () => {
     const { text } = await service.create('shop');
     for (let i = 0; i < 5; i++) await service.authenticate(text);
     expect(keys.found).toBe(1);
-    now += 5_000;
+    elapsed += 5_000;
     await service.authenticate(text);
     expect(keys.found).toBe(2);
   });
@@ -186,6 +194,40 @@ describe('ApiKeyService', () => {
     await expect(Promise.resolve().then(() => service.authenticate(text))).rejects.toThrow(StoreUnavailable);
     keys.available = true;
     expect((await service.authenticate(text)).name).toBe('shop');
+  });
+
+  it('trusts a key from before it was asked for, however long the answer takes, where the store cannot tell', async () => {
+    keys.tellsRevision = false;
+    const { text } = await service.create('shop');
+    const find = keys.find.bind(keys);
+    keys.find = (digest) => {
+      const found = find(digest);
+      elapsed += 4_000;
+      return found;
+    };
+    await service.authenticate(text);
+    await serviceWith().revoke('shop');
+    expect(await refusal(text)).toBe('revoked');
+  });
+
+  it('trusts a key no longer because the clock is set back, where the store cannot tell', async () => {
+    keys.tellsRevision = false;
+    const { text } = await service.create('shop');
+    await service.authenticate(text);
+    await serviceWith().revoke('shop');
+    now -= DAY;
+    elapsed += 4_000;
+    expect(await refusal(text)).toBe('revoked');
+  });
+
+  it('issues no key with the name of one that is valid, and one with that of any other', async () => {
+    const { key } = await service.create('shop', new Date(START + DAY));
+    await expect(service.create('shop')).rejects.toThrow(key.prefix);
+    expect(await service.list()).toHaveLength(1);
+    now += DAY;
+    const { key: second } = await service.create('shop');
+    expect(await service.revoke('shop')).toMatchObject({ digest: second.digest });
+    await service.create('shop');
   });
 
   it('revokes by name or by prefix, and resolves to the key as it now is', async () => {
@@ -208,8 +250,8 @@ describe('ApiKeyService', () => {
 
   it('revokes nothing where the name is unknown, taken twice, or revoked already', async () => {
     await expect(service.revoke('shop')).rejects.toThrow(/No key has the name/);
-    const { key } = await service.create('shop');
-    const { key: twin } = await service.create('shop');
+    // Each has looked for the other before it was there.
+    const [{ key }, { key: twin }] = await Promise.all([service.create('shop'), service.create('shop')]);
     const error: Error = await service.revoke('shop').then(
       () => new Error('It was revoked.'),
       (error: Error) => error,

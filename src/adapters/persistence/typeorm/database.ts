@@ -75,10 +75,10 @@ export class Database implements Readiness {
   }
 
   /**
-   * Runs a query for requests that were admitted: again and again until their deadline if another transaction is in the way. Makes
+   * Runs a query, for requests that were admitted: again and again until their deadline if another transaction is in the way. Makes
    * `StoreUnavailable` of every error that says that the database cannot answer now.
    */
-  async query<T>(query: (engine: Engine) => Promise<T>, deadline: number): Promise<T> {
+  async query<T>(query: (engine: Engine) => Promise<T>, deadline = this.now() + this.patience): Promise<T> {
     const begun = this.observer ? performance.now() : 0;
     try {
       if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);

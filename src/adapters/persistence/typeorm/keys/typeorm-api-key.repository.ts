@@ -1,8 +1,15 @@
 import { EntityTarget, ObjectLiteral, Repository } from 'typeorm';
 import { ApiKeyRepository, KeyUse } from '../../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../../domain/keys/api-key.js';
-import { ApiKeySchema, KeyUseSchema } from './api-key.schema.js';
 import { Database } from '../database.js';
+import { Engine, Script } from '../engines/engine.js';
+import { Statement, Table } from '../table.js';
+import { ApiKeySchema, KeyUseSchema } from './api-key.schema.js';
+
+/** How often to try to record uses if a row that was not there is there when it is inserted. */
+const ATTEMPTS = 5;
+
+const useTable = new Table(KeyUseSchema);
 
 /** API keys in the tables `api_key` and `key_use`. */
 export class TypeOrmApiKeyRepository extends ApiKeyRepository {
@@ -40,15 +47,19 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   async recordUses(uses: readonly KeyUse[]): Promise<void> {
-    for (const use of uses) {
-      // Add to the row; if there is none make one; if another instance has just made it, add to that one.
-      if (await this.addUse(use)) continue;
-      try {
-        await this.on(KeyUseSchema, (rows) => rows.insert({ ...use }));
-      } catch (error) {
-        if (!(await this.addUse(use))) throw error;
+    // In one order everywhere, so that instances do not wait for each other in a circle.
+    const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
+    // Not given up as a request is: what is stored after all would be counted once more.
+    await this.database.query(async (engine) => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await engine.transaction(() => addUses(engine, inOrder));
+        } catch (error) {
+          // Another instance has just made one of the rows.
+          if (engine.failure(error) !== 'duplicate' || attempt === ATTEMPTS) throw error;
+        }
       }
-    }
+    });
   }
 
   uses(): Promise<KeyUse[]> {
@@ -60,27 +71,6 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     return others === undefined ? undefined : others + this.ownChanges;
   }
 
-  private async addUse(use: KeyUse): Promise<boolean> {
-    const { affected } = await this.on(KeyUseSchema, (rows) =>
-      rows
-        .createQueryBuilder()
-        .update()
-        .set({
-          lastUsedAt: () => latest('last_used_at', 'used'),
-          getPetCalls: () => 'get_pet_calls + :calls',
-          ...(use.lastGetPetAt && { lastGetPetAt: () => latest('last_get_pet_at', 'got') }),
-        })
-        .where('digest = :digest', { digest: use.digest })
-        .setParameters({
-          used: use.lastUsedAt.toISOString(),
-          calls: use.getPetCalls,
-          got: use.lastGetPetAt?.toISOString(),
-        })
-        .execute(),
-    );
-    return affected !== 0;
-  }
-
   private on<Entity extends ObjectLiteral, T>(
     target: EntityTarget<Entity>,
     query: (rows: Repository<Entity>) => Promise<T>,
@@ -89,7 +79,24 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 }
 
-/** The later one of the moment in a column and the one in a parameter: instances write their uses down in any order. */
-function latest(column: string, parameter: string): string {
-  return `CASE WHEN ${column} > :${parameter} THEN ${column} ELSE :${parameter} END`;
+/** Adds uses to their rows, and makes those that are not there: all of them, or none. */
+function* addUses(engine: Engine, uses: readonly KeyUse[]): Script<void> {
+  for (const use of uses) {
+    const [found] = yield { sql: 'SELECT digest FROM key_use WHERE digest = ?', values: [use.digest] };
+    yield found ? addition(use) : engine.insertion(useTable, [use]);
+  }
+}
+
+function addition({ digest, lastUsedAt, getPetCalls, lastGetPetAt }: KeyUse): Statement {
+  const [used, got] = [lastUsedAt.toISOString(), lastGetPetAt?.toISOString()];
+  const later = [latest('last_used_at'), ...(got === undefined ? [] : [latest('last_get_pet_at')])].join(', ');
+  return {
+    sql: `UPDATE key_use SET get_pet_calls = get_pet_calls + ?, ${later} WHERE digest = ?`,
+    values: [BigInt(getPetCalls), used, used, ...(got === undefined ? [] : [got, got]), digest],
+  };
+}
+
+/** Sets a column to the later one of its moment and the one given twice: instances write their uses down in any order. */
+function latest(column: string): string {
+  return `${column} = CASE WHEN ${column} > ? THEN ${column} ELSE ? END`;
 }
