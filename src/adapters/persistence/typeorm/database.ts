@@ -139,6 +139,7 @@ export class Database implements Readiness {
   private async connect(): Promise<void> {
     try {
       if (!this.engine.dataSource.isInitialized) await this.engine.dataSource.initialize();
+      await this.engine.checkFit?.();
       const steps = await schemaSteps(this.engine.dataSource);
       if (steps.some(({ applied }) => !applied)) await applySteps(this.engine);
       if (this.retry) this.report('The database is there; the service is ready.');

@@ -43,6 +43,7 @@ export async function withEngine<T>(
   const engine = await engineOf(url, limits);
   try {
     await engine.dataSource.initialize();
+    await engine.checkFit?.();
     return await use(engine);
   } catch (error) {
     if (!isUnavailable(engine.failure(error))) throw error;

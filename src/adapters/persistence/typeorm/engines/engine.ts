@@ -41,6 +41,9 @@ export interface Engine {
   /** Inserts the entities. If the database generates their ids, its rows are these: in any order, but the ids increase in that of the entities. */
   insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Statement;
 
+  /** Rejects with `UsageError` if the database cannot hold what it is to hold; absent if each one can. */
+  checkFit?(): Promise<void>;
+
   /** Has the ids that follow be above all that there are, after rows were inserted with ids; absent if they are so anyway. */
   continueIds?(table: Table): Promise<void>;
 

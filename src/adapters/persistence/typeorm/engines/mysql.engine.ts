@@ -14,9 +14,17 @@ const LOCK_TIMEOUT = 2;
 /** The most prepared statements kept on a connection; the server allows 16,382 to all of them. */
 const MAX_STATEMENTS = 64;
 
-/** What a server, a database or an account may be set to makes no difference. */
-const SESSION = `SET SESSION autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = ${LOCK_TIMEOUT},
-  sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'`;
+/** What a server, a database or an account may be set to makes no difference. The isolation has another name on each of the two. */
+const SESSION = [
+  `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN', time_zone = '+00:00',
+    innodb_lock_wait_timeout = ${LOCK_TIMEOUT}, unique_checks = 1, sql_safe_updates = 0, sql_auto_is_null = 0,
+    sql_select_limit = 18446744073709551615, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO',
+    character_set_client = utf8mb4, character_set_results = utf8mb4, collation_connection = utf8mb4_bin`,
+  'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
+];
+
+/** A statement is larger than the server takes, which then ends the connection. */
+const PACKET_TOO_LARGE = 1153;
 
 /**
  * The errors of a server that are no fault of the question (https://mariadb.com/kb/en/mariadb-error-code-reference/): disk or memory
@@ -85,6 +93,7 @@ export class MysqlEngine implements Engine {
 
   failure(error: unknown): Failure | undefined {
     const { code, errno, fatal, message } = driverError(error);
+    if (errno === PACKET_TOO_LARGE) return undefined;
     const lost = fatal === true || DISCONNECTED.test(String(code)) || message === 'Pool is closed.';
     return FAILURES.get(errno) ?? (lost ? 'unavailable' : undefined);
   }
@@ -155,7 +164,7 @@ function limitedPool(options: PoolOptions, { poolTimeout, statementTimeout }: Da
   const socketOf = (connection: PoolConnection) => (connection as unknown as { stream: Socket }).stream;
   pool.on('connection', (connection) => {
     breakWhenStill(socketOf(connection));
-    connection.query(SESSION, (error) => error && connection.destroy());
+    for (const sql of SESSION) connection.query(sql, (error) => error && connection.destroy());
   });
   if (statementTimeout > 0) {
     pool.on('acquire', (connection) => answersDue(socketOf(connection), statementTimeout));

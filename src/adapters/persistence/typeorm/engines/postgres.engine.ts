@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
 import { DataSource, QueryRunner } from 'typeorm';
+import { UsageError } from '../../../../application/errors.js';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
 import { serverOptions } from '../data-source-options.js';
 import { names, Row, Statement, Table } from '../table.js';
@@ -16,8 +17,13 @@ const SCHEMA_LOCK = 1_795_132_800;
 /** How long an unused connection is kept, in milliseconds. */
 const IDLE_TIMEOUT = 300_000;
 
-/** An answer of 201 says that the pet is on disk, whatever the database is set to. */
-const SESSION = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+/**
+ * What a server, a database or a role may be set to makes no difference: an answer of 201 says that the pet is on disk, and a statement sees
+ * what was committed before it.
+ */
+const SESSION = `SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
+  SET default_transaction_deferrable = off; SET client_encoding = 'UTF8';
+  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 /**
  * What the SQLSTATEs say that are no fault of the question (https://www.postgresql.org/docs/current/errcodes-appendix.html), and the codes
@@ -98,6 +104,15 @@ export class PostgresEngine implements Engine {
         FROM ${table.name} HAVING count(*) > 0`,
       values: [],
     });
+  }
+
+  async checkFit(): Promise<void> {
+    const [[encoding] = []] = await this.rows({ sql: `SELECT current_setting('server_encoding')`, values: [] });
+    if (encoding !== 'UTF8') {
+      throw new UsageError(
+        `The database must be in UTF8, to hold every name, and is in ${String(encoding)}; make one by "createdb --encoding=UTF8 --template=template0".`,
+      );
+    }
   }
 
   schemaSource(): DataSource {

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+import { UsageError } from '../../../../../src/application/errors.js';
+import { NewPet } from '../../../../../src/domain/pets/pet.js';
+import { newMariadb, newPostgres, TestServer } from '../../../../support/servers.js';
+import { openStoreAt } from '../../../../support/stores.js';
+
+const BELLA: NewPet = { name: 'Bella 🐶', categoryId: 1n, status: 'available' };
+const KEY = { scope: 'a'.repeat(64), key: 'first', fingerprint: 'f'.repeat(64), at: new Date() };
+
+/** Resolves to how many pets another connection sees, and stores one more where nobody commits it. */
+type Look = () => Promise<number>;
+
+/** Adds pets one after the other, some with an idempotency key, and expects all of them to be committed, and nothing else to be seen. */
+async function expectPromises(url: string, look: Look): Promise<void> {
+  const store = await openStoreAt(url);
+  try {
+    for (let i = 0; i < 3; i++) {
+      await store.pets.add(BELLA, { ...KEY, key: `key-${i}` });
+      await store.pets.add(BELLA);
+    }
+    expect(await look()).toBe(6);
+    const listed = await store.pets.list({ limit: 100 });
+    expect(listed.map(({ name }) => name)).toEqual(Array(6).fill(BELLA.name));
+  } finally {
+    await store.close();
+  }
+}
+
+describe('a MariaDB whose global settings are not the usual ones', () => {
+  let server: TestServer | undefined;
+
+  beforeAll(async () => {
+    server = await newMariadb(
+      '--completion-type=CHAIN',
+      '--transaction-isolation=READ-UNCOMMITTED',
+      '--transaction-read-only=OFF',
+      '--character-set-server=latin1',
+    );
+    await server?.start();
+  }, 60_000);
+
+  afterAll(() => server?.remove());
+
+  it('keeps what was acknowledged, and shows nothing that was not committed', async () => {
+    if (!server) return;
+    const other = await mysql.createConnection({ host: '127.0.0.1', port: server.port, user: 'root' });
+    await other.query('SET GLOBAL sql_select_limit = 2, GLOBAL sql_safe_updates = 1');
+    await other.query('CREATE DATABASE pets');
+    try {
+      await expectPromises(`mariadb://root@127.0.0.1:${server.port}/pets?pool=1`, async () => {
+        await other.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
+        await other.query('SET SESSION completion_type = 0, sql_select_limit = 100');
+        const [rows] = await other.query<mysql.RowDataPacket[]>('SELECT count(*) AS pets FROM pets.pet');
+        await other.query('START TRANSACTION');
+        await other.query(`INSERT INTO pets.pet (name, category_id, status) VALUES ('Not yet', 1, 'sold')`);
+        return Number(rows[0]?.pets);
+      });
+    } finally {
+      other.destroy();
+    }
+  });
+});
+
+describe('a PostgreSQL whose settings are not the usual ones', () => {
+  let server: TestServer | undefined;
+
+  const say = async (database: string, ...statements: string[]): Promise<pg.QueryResult[]> => {
+    const client = new pg.Client(`postgres://postgres@127.0.0.1:${server?.port}/${database}`);
+    await client.connect();
+    try {
+      const results: pg.QueryResult[] = [];
+      for (const statement of statements) results.push(await client.query(statement));
+      return results;
+    } finally {
+      await client.end();
+    }
+  };
+
+  beforeAll(async () => {
+    server = await newPostgres('fsync=off', 'default_transaction_deferrable=on');
+    await server?.start();
+  }, 60_000);
+
+  afterAll(() => server?.remove());
+
+  it('keeps what was acknowledged, whatever its database and its role are set to', async () => {
+    if (!server) return;
+    await say(
+      'postgres',
+      'CREATE DATABASE pets',
+      `ALTER DATABASE pets SET default_transaction_isolation = 'serializable'`,
+      'ALTER ROLE postgres SET default_transaction_read_only = on',
+      `ALTER DATABASE pets SET synchronous_commit = off`,
+      `ALTER DATABASE pets SET client_encoding = 'LATIN1'`,
+    );
+    const url = `postgres://postgres@127.0.0.1:${server.port}/pets?pool=1`;
+    await expectPromises(url, async () => {
+      const [counted] = await say('pets', 'SELECT count(*) AS pets FROM pet');
+      return Number((counted?.rows[0] as { pets: string }).pets);
+    });
+  });
+
+  it.each(['SQL_ASCII', 'LATIN1'])('is refused by a line that says so where it is in %s', async (encoding) => {
+    if (!server) return;
+    const name = encoding.toLowerCase();
+    await say(
+      'postgres',
+      'SET default_transaction_read_only = off',
+      `CREATE DATABASE ${name} ENCODING '${encoding}' TEMPLATE template0`,
+    );
+    const opened = openStoreAt(`postgres://postgres@127.0.0.1:${server.port}/${name}`);
+    await expect(opened).rejects.toThrow(UsageError);
+    await expect(opened).rejects.toThrow(`must be in UTF8, to hold every name, and is in ${encoding}`);
+  });
+});
