@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
 import { Store } from '../../../../src/open-store.js';
-import { IdempotencyInProgress } from '../../../../src/application/errors.js';
-import { IdempotencyKey } from '../../../../src/application/pets/pet-repository.port.js';
+import { IdempotencyInProgress, StoreUnavailable } from '../../../../src/application/errors.js';
+import { IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../src/application/pets/pet-repository.port.js';
 import { readConfig } from '../../../../src/config.js';
 import { NewPet } from '../../../../src/domain/pets/pet.js';
 import { freshStore } from '../../../support/fresh-store.js';
@@ -96,5 +97,59 @@ describeOnServers('an idempotency key that another instance on $name is at work 
       await runner.release();
     });
     expect((await pets.add(bella, sent('first'))).replayed).toBe(false);
+  });
+
+  it('is not taken for one where it is the pets that are locked', async () => {
+    const { pets } = await store.open();
+    await pets.add(bella);
+    const { database, databaseLimits } = readConfig({ DATABASE_URL: store.url });
+    await withEngine(database as LastingUrl, databaseLimits, async ({ dataSource }) => {
+      const runner = dataSource.createQueryRunner();
+      await runner.startTransaction();
+      // Either keeps others from adding a pet.
+      await runner.query(
+        kind.name === 'PostgreSQL' ? 'LOCK TABLE pet IN SHARE MODE' : 'SELECT * FROM pet WHERE id > 0 FOR UPDATE',
+      );
+      await expect(pets.add(bella, sent('first'))).rejects.toThrow(StoreUnavailable);
+      await runner.rollbackTransaction();
+      await runner.release();
+    });
+    expect((await pets.add(bella, sent('first'))).replayed).toBe(false);
+  });
+});
+
+describeOnServers('an idempotency key that is renewed on $name while old ones are forgotten', (kind) => {
+  const store = freshStore(kind);
+
+  it('is not forgotten', async () => {
+    const { pets } = await store.open();
+    const old = sent('first');
+    const renewed = { ...old, at: new Date(old.at.getTime() + IDEMPOTENCY_KEY_LIFETIME) };
+    const { pet } = await pets.add(bella, old);
+    const { database, databaseLimits } = readConfig({ DATABASE_URL: store.url });
+    await withEngine(database as LastingUrl, databaseLimits, async ({ dataSource }) => {
+      const runner = dataSource.createQueryRunner();
+      await runner.startTransaction();
+      // As the service renews a key.
+      await runner.query('DELETE FROM idempotency_key');
+      await runner.query(
+        `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at)
+          VALUES ('${old.scope}', '${old.key}', '${old.fingerprint}', ${pet.id}, '${renewed.at.toISOString()}')`,
+      );
+      let ended = false;
+      const forgetting = pets.forgetIdempotencyKeys(renewed.at).finally(() => (ended = true));
+      const waiting =
+        kind.name === 'PostgreSQL'
+          ? `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+          : `SELECT 1 FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = trx_mysql_thread_id
+              WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()`;
+      // MariaDB looks at its transactions anew only if nobody asked for 0.1 seconds.
+      while (!ended && (await dataSource.query<unknown[]>(waiting)).length === 0) await sleep(150);
+      expect(ended).toBe(false);
+      await runner.commitTransaction();
+      await runner.release();
+      await forgetting;
+    });
+    expect(await pets.add(bella, renewed)).toEqual({ pet, replayed: true });
   });
 });

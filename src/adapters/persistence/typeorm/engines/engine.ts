@@ -10,7 +10,7 @@ export type Failure =
   | 'unavailable'
   /** It cannot now, because another transaction was in the way: the same question will do in a moment. */
   | 'busy'
-  /** It cannot now, because a lock of another transaction was waited for in vain. */
+  /** It cannot now, because a row of another transaction was waited for in vain. */
   | 'locked'
   /** A row with the same key is there. */
   | 'duplicate';
@@ -73,6 +73,8 @@ export function isUnavailable(failure: Failure | undefined): boolean {
 }
 
 /** The driver's error, out of TypeORM's. */
-export function driverError(error: unknown): Partial<Record<'code' | 'errno' | 'fatal' | 'message', unknown>> {
+export function driverError(
+  error: unknown,
+): Partial<Record<'code' | 'errno' | 'fatal' | 'message' | 'where', unknown>> {
   return (error as { driverError?: object } | undefined)?.driverError ?? error ?? {};
 }

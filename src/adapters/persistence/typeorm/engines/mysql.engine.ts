@@ -23,16 +23,13 @@ const SESSION = [
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
 ];
 
-/** A statement is larger than the server takes, which then ends the connection. */
-const PACKET_TOO_LARGE = 1153;
-
 /**
  * The errors of a server that are no fault of the question (https://mariadb.com/kb/en/mariadb-error-code-reference/): disk or memory
  * full, connections, authorisation, shutdown, network, no such database, killed, read-only.
  */
 const UNAVAILABLE = [
-  1021, 1028, 1037, 1040, 1041, 1042, 1043, 1044, 1045, 1049, 1053, 1077, 1114, 1129, 1135, 1158, 1159, 1160, 1161,
-  1203, 1226, 1290, 1317, 1698, 1792, 1836, 1927, 1969, 3024, 3159, 4031, 4151,
+  1021, 1028, 1037, 1040, 1041, 1042, 1043, 1044, 1045, 1049, 1053, 1077, 1114, 1129, 1135, 1142, 1143, 1158, 1159,
+  1160, 1161, 1203, 1226, 1290, 1317, 1698, 1792, 1836, 1927, 1969, 3024, 3159, 4031, 4151,
 ];
 
 const FAILURES = new Map<unknown, Failure>([
@@ -93,7 +90,6 @@ export class MysqlEngine implements Engine {
 
   failure(error: unknown): Failure | undefined {
     const { code, errno, fatal, message } = driverError(error);
-    if (errno === PACKET_TOO_LARGE) return undefined;
     const lost = fatal === true || DISCONNECTED.test(String(code)) || message === 'Pool is closed.';
     return FAILURES.get(errno) ?? (lost ? 'unavailable' : undefined);
   }

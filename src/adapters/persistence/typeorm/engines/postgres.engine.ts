@@ -28,15 +28,18 @@ const SESSION = `SET default_transaction_isolation = 'read committed'; SET defau
 /**
  * What the SQLSTATEs say that are no fault of the question (https://www.postgresql.org/docs/current/errcodes-appendix.html), and the codes
  * of Node; the first that fits counts. Those of unavailability: connection, authorisation, catalogue name, rollback, resources,
- * intervention and system errors, read-only transaction.
+ * intervention and system errors, read-only transaction, missing rights, which can be granted.
  */
 const FAILURES = [
   [/^23505$/, 'duplicate'],
-  [/^55P03$/, 'locked'],
+  [/^55P03$/, 'unavailable'],
   [/^(40001|40P01)$/, 'busy'],
-  [/^(08|28|3D|40|53|57|58)...$|^25006$/, 'unavailable'],
+  [/^(08|28|3D|40|53|57|58)...$|^(25006|42501)$/, 'unavailable'],
   [/^E[A-Z]{3,}|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/, 'unavailable'],
 ] as const;
+
+/** The place of a row, by which the context of an error says that it was this row that was waited for, and not its table. */
+const ROW = /\(\d+,\d+\)/;
 
 /** What the driver and Node say without a code. */
 const DISCONNECTED =
@@ -124,7 +127,8 @@ export class PostgresEngine implements Engine {
   }
 
   failure(error: unknown): Failure | undefined {
-    const { code, message } = driverError(error);
+    const { code, message, where } = driverError(error);
+    if (code === '55P03' && ROW.test(String(where))) return 'locked';
     if (typeof code === 'string') return FAILURES.find(([codes]) => codes.test(code))?.[1];
     return DISCONNECTED.test(String(message)) ? 'unavailable' : undefined;
   }

@@ -58,12 +58,14 @@ export async function addTogether(engine: Engine, additions: readonly Addition[]
  * with the error if it is refused.
  */
 export async function addAlone(engine: Engine, addition: Required<Addition>): Promise<Added> {
+  // PostgreSQL waits for no row but that of a key.
+  let atKey = engine.writesInWith;
   try {
     const inserted = engine.writesInWith && (await engine.row(withKey(addition)));
     if (inserted) return added(addition.pet, inserted[0]);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       try {
-        const outcome = await engine.transaction(() => addOne(engine, addition));
+        const outcome = await engine.transaction(() => addOne(engine, addition, (yes) => (atKey = yes)));
         if (outcome instanceof Error) throw outcome;
         return outcome;
       } catch (error) {
@@ -71,7 +73,8 @@ export async function addAlone(engine: Engine, addition: Required<Addition>): Pr
       }
     }
   } catch (error) {
-    if (engine.failure(error) !== 'locked') throw error;
+    // For any other row the same request will do in a moment; for that of the key, its outcome will be there.
+    if (engine.failure(error) !== 'locked' || !atKey) throw error;
   }
   throw new IdempotencyInProgress();
 }
@@ -88,7 +91,13 @@ export function forgetKeys(engine: Engine, before: string): Promise<number> {
   });
 }
 
-function* addOne(engine: Engine, { pet, key }: Addition): Script<Added | Error> {
+/** Adds one pet in a transaction that is open; `atKey` is told whether it is the key's row that is waited for next. */
+function* addOne(
+  engine: Engine,
+  { pet, key }: Addition,
+  atKey: (yes: boolean) => void = () => undefined,
+): Script<Added | Error> {
+  atKey(true);
   if (key) {
     const [found] = yield { sql: FIND_KEY, values: [key.scope, key.key] };
     const outcome = found && replay(found, key);
@@ -96,7 +105,9 @@ function* addOne(engine: Engine, { pet, key }: Addition): Script<Added | Error> 
     // That very one, for another may have come in its place.
     if (found) yield { sql: FORGET_KEY, values: [key.scope, key.key, keyTable.entity(found).petId] };
   }
+  atKey(false);
   const [[id] = []] = yield engine.insertion(petTable, [pet]);
+  atKey(true);
   const outcome = added(pet, id);
   if (key) yield engine.insertion(keyTable, [{ ...key, petId: outcome.pet.id }]);
   return outcome;
