@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { within } from '../../../application/within.js';
-import { Engine, isUnavailable } from './engines/engine.js';
+import { driverError, Engine, isUnavailable } from './engines/engine.js';
 import { applySteps, schemaSteps } from './schema-steps.js';
 
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
@@ -30,6 +30,9 @@ export class Database implements Readiness {
   private attempt: Promise<void> | undefined;
   private trouble = 'It was not asked yet.';
   private waiting = 0;
+
+  /** The kinds of trouble that were reported. */
+  private readonly troubles = new Set<string>();
 
   /**
    * `report` is told in a sentence when the database cannot be reached, and when it can again. A request waits for no longer than `patience`,
@@ -145,19 +148,15 @@ export class Database implements Readiness {
       if (this.retry) this.report('The database is there; the service is ready.');
       this.ready = !this.closed;
     } catch (error) {
-      if (!isUnavailable(this.engine.failure(error))) throw error;
+      // Whoever starts the service is told what is wrong with the database; what has become wrong later may become right again.
+      if (!isUnavailable(this.engine.failure(error)) && !this.retry) throw error;
       this.trouble = said(error);
-      if (!this.retry) this.report(`The database cannot be reached. ${this.trouble} Trying again every second.`);
-      if (!this.closed) this.retry = setTimeout(() => void this.reopen(), RETRY_PAUSE).unref();
-    }
-  }
-
-  private async reopen(): Promise<void> {
-    try {
-      await this.open();
-    } catch (error) {
-      this.trouble = said(error);
-      this.report(`The database cannot be used. ${this.trouble}`);
+      const kind = (driverError(error).code as string | undefined) ?? this.trouble;
+      const state = this.engine.dataSource.isInitialized ? 'used' : 'reached';
+      if (!this.troubles.has(kind))
+        this.report(`The database cannot be ${state}. ${this.trouble} Trying again every second.`);
+      this.troubles.add(kind);
+      if (!this.closed) this.retry = setTimeout(() => void this.open(), RETRY_PAUSE).unref();
     }
   }
 }

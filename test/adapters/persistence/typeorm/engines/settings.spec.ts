@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { UsageError } from '../../../../../src/application/errors.js';
+import { NodeSecrets } from '../../../../../src/adapters/crypto/node-secrets.js';
+import { readConfig } from '../../../../../src/config.js';
 import { NewPet } from '../../../../../src/domain/pets/pet.js';
+import { openStore } from '../../../../../src/open-store.js';
 import { newMariadb, newPostgres, TestServer } from '../../../../support/servers.js';
 import { openStoreAt } from '../../../../support/stores.js';
 
@@ -63,6 +66,26 @@ describe('a MariaDB whose global settings are not the usual ones', () => {
   });
 });
 
+it('a MariaDB that takes small packets alone takes pets that come at once all the same', async () => {
+  const server = await newMariadb('--max-allowed-packet=16384');
+  if (!server) return;
+  try {
+    await server.start();
+    const url = `mariadb://root@127.0.0.1:${server.port}/mysql`;
+    const store = await openStoreAt(url);
+    try {
+      const large = { ...BELLA, name: '🐶'.repeat(255) };
+      const added = await Promise.all(Array.from({ length: 40 }, () => store.pets.add(large)));
+      expect(new Set(added.map(({ pet }) => pet.id)).size).toBe(40);
+      expect(await store.pets.list({ limit: 100 })).toHaveLength(40);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await server.remove();
+  }
+}, 60_000);
+
 describe('a PostgreSQL whose settings are not the usual ones', () => {
   let server: TestServer | undefined;
 
@@ -100,6 +123,33 @@ describe('a PostgreSQL whose settings are not the usual ones', () => {
       const [counted] = await say('pets', 'SELECT count(*) AS pets FROM pet');
       return Number((counted?.rows[0] as { pets: string }).pets);
     });
+  });
+
+  it('that gives no right to make tables is tried again until it does, and says so once', async () => {
+    if (!server) return;
+    await say(
+      'postgres',
+      'SET default_transaction_read_only = off',
+      'CREATE ROLE petstore LOGIN',
+      'CREATE DATABASE guarded',
+    );
+    const { database, databaseLimits } = readConfig({
+      DATABASE_URL: `postgres://petstore@127.0.0.1:${server.port}/guarded`,
+    });
+    const reports: string[] = [];
+    const store = await openStore(database, databaseLimits, new NodeSecrets(), (message) => reports.push(message));
+    try {
+      await expect(store.pets.add(BELLA)).rejects.toThrow(/permission denied/);
+      await say('guarded', 'SET default_transaction_read_only = off', 'GRANT ALL ON SCHEMA public TO petstore');
+      while (reports.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+      await store.pets.add(BELLA);
+      expect(reports).toEqual([
+        'The database cannot be used. permission denied for schema public. Trying again every second.',
+        'The database is there; the service is ready.',
+      ]);
+    } finally {
+      await store.close();
+    }
   });
 
   it.each(['SQL_ASCII', 'LATIN1'])('is refused by a line that says so where it is in %s', async (encoding) => {
