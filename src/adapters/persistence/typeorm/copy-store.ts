@@ -86,7 +86,7 @@ async function copyTable(table: Table, source: Engine, target: Engine, report: R
     await target.rows(table.insert(columns, rows));
     report({ step: name, done: (done += rows.length), total: Math.max(total, done) });
   }
-  if (columns.some(({ generated }) => generated)) await target.continueIds?.(table);
+  if (columns.some(({ generated }) => generated)) await target.continueIds(table, await source.lastId(table));
 }
 
 /** Reads both sides once more. What the source has taken in meanwhile makes a difference too. */

@@ -82,7 +82,7 @@ describe.each(directions)('a copy from $from.name to $to.name', ({ from, to }) =
           values: [id, 'far', 1n, 'sold'],
         });
       }
-      await engine.continueIds?.(petTable);
+      await engine.continueIds(petTable, await engine.lastId(petTable));
     });
 
     const progress: CopyProgress[] = [];

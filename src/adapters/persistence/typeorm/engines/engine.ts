@@ -44,8 +44,11 @@ export interface Engine {
   /** Rejects with `UsageError` if the database cannot hold what it is to hold; absent if each one can. */
   checkFit?(): Promise<void>;
 
-  /** Has the ids that follow be above all that there are, after rows were inserted with ids; absent if they are so anyway. */
-  continueIds?(table: Table): Promise<void>;
+  /** The highest id that the database has generated for the table, of rows that are gone too; 0 for none. */
+  lastId(table: Table): Promise<bigint>;
+
+  /** Has the ids that follow be above this one and all that there are, after rows were inserted with ids. */
+  continueIds(table: Table, above: bigint): Promise<void>;
 
   /** A connection of its own, not opened yet, for work on the schema: without time limits. */
   schemaSource(): DataSource;

@@ -100,12 +100,20 @@ export class PostgresEngine implements Engine {
     };
   }
 
-  async continueIds(table: Table): Promise<void> {
-    const id = names(table.key);
-    await this.rows({
-      sql: `SELECT setval(pg_get_serial_sequence('${table.name}', '${id}'), GREATEST(max(${id}), 1), max(${id}) >= 1)
-        FROM ${table.name} HAVING count(*) > 0`,
+  async lastId(table: Table): Promise<bigint> {
+    const [last] = (await this.row({
+      sql: `SELECT pg_sequence_last_value(pg_get_serial_sequence('${table.name}', '${names(table.key)}')::regclass)`,
       values: [],
+    })) as [string | null];
+    return BigInt(last ?? 0);
+  }
+
+  async continueIds(table: Table, above: bigint): Promise<void> {
+    const id = names(table.key);
+    const last = `GREATEST(max(${id}), ?::bigint)`;
+    await this.rows({
+      sql: `SELECT setval(pg_get_serial_sequence('${table.name}', '${id}'), GREATEST(${last}, 1), ${last} >= 1) FROM ${table.name}`,
+      values: [above, above],
     });
   }
 

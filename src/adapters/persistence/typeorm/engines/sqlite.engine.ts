@@ -88,6 +88,26 @@ export class SqliteEngine implements Engine {
     };
   }
 
+  async lastId({ name }: Table): Promise<bigint> {
+    const [last] = (await this.row({ sql: 'SELECT max(seq) FROM sqlite_sequence WHERE name = ?', values: [name] })) as [
+      bigint | null,
+    ];
+    return last ?? 0n;
+  }
+
+  async continueIds({ name }: Table, above: bigint): Promise<void> {
+    // SQLite keeps it above all that there are, and has a row of it once the table has had one.
+    await this.rows({
+      sql: `INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0
+        WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)`,
+      values: [name, name],
+    });
+    await this.rows({
+      sql: 'UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?',
+      values: [above, name],
+    });
+  }
+
   schemaSource(): DataSource {
     return new DataSource({
       ...dataSourceOptions,
