@@ -28,7 +28,8 @@ export interface Config {
   readonly metrics: MetricsSettings | undefined;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** RFC 6750's token68, of a length that is worth guessing at. */
 const API_KEY = /^(?=.{16,255}$)[A-Za-z0-9\-._~+/]+=*$/;
@@ -36,11 +37,16 @@ const API_KEY = /^(?=.{16,255}$)[A-Za-z0-9\-._~+/]+=*$/;
 /** Characters of an authority and a path (RFC 3986, sections 3.2.2 and 3.3); a user and a password are no part of it. */
 const BASE_URL = /^https?:\/\/[\w.~!$&'()*+,;=:%[\]-]+(?:\/[\w.~!$&'()*+,;=:@%-]*)*\/v1$/;
 
+/** The variables that the service was started with, those of `.env` among them. */
+export function environment(): Environment {
+  return process.env;
+}
+
 /**
  * Reads the environment, the only place that does; throws `UsageError`, one line that names the variable and says what it takes. A
  * variable that is set to nothing is as good as unset.
  */
-export function readConfig(env: Environment = process.env): Config {
+export function readConfig(env: Environment = environment()): Config {
   const text = (name: string): string | undefined => env[name] || undefined;
 
   const integer = (name: string, fallback: number, min: number, max: number, unit = ''): number => {

@@ -8,7 +8,8 @@ import { databaseUrl, type LastingUrl } from './adapters/persistence/database-ur
 import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
-import { readConfig } from './config.js';
+import { fail } from './application/finding.js';
+import { Config, environment, readConfig } from './config.js';
 import { exitOnSignal } from './process/graceful-stop.js';
 
 // What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
@@ -86,6 +87,25 @@ function lastingUrl(option: string, text: string): LastingUrl {
   return url;
 }
 
+const check: Actions['check'] = async () => {
+  const env = environment();
+  const { settingFindings, strayVariables } = await import('./setting-findings.js');
+  const { secretFileFindings } = await import('./adapters/cli/secret-files.js');
+  const others = () => [...strayVariables(env), ...secretFileFindings(env.API_KEYS_FILE)];
+  let config: Config;
+  try {
+    config = readConfig(env);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const advice = 'What depends on the settings is looked at once this is mended.';
+    return [fail('settings', error.message, advice), ...others()];
+  }
+  const { inspectStore } = await import('./adapters/persistence/typeorm/inspect-store.js');
+  const { database, databaseLimits, apiKeys } = config;
+  const store = await inspectStore(database, databaseLimits, apiKeys.length);
+  return [...settingFindings(config, env), ...store, ...others()];
+};
+
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { ApiDocument } = await import('./adapters/http/docs/api-document.js');
   const { Log } = await import('./adapters/log/log.js');
@@ -125,6 +145,7 @@ try {
       migrate: () => withSchema((engine, steps) => steps.applySteps(engine)),
       revert: () => withSchema((engine, steps) => steps.revertStep(engine)),
       copy,
+      check,
       openApi,
     },
     print,

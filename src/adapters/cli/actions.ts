@@ -1,4 +1,5 @@
 import { ApiKeyService } from '../../application/keys/api-key.service.js';
+import type { Finding } from '../../application/finding.js';
 import { PetService } from '../../application/pets/pet.service.js';
 import type { CopyProgress, CopyReport } from '../persistence/typeorm/copy-store.js';
 import type { SchemaStep } from '../persistence/typeorm/schema-steps.js';
@@ -22,6 +23,8 @@ export interface Actions {
   revert(): Promise<string | undefined>;
   /** Copies the store at one URL into the empty one at another, and compares the two. */
   copy(from: string, to: string, report: (progress: CopyProgress) => void): Promise<CopyReport>;
+  /** Looks at everything that the service rests on, and changes nothing. */
+  check(): Promise<Finding[]>;
   /** The OpenAPI document, in the form asked for. */
   openApi(form: 'json' | 'yaml'): Promise<string>;
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { Actions, Print } from './actions.js';
+import { addCheckCommand } from './check.command.js';
 import { addCopyCommand } from './copy.command.js';
 import { addKeysCommand } from './keys.command.js';
 import { Terminal } from './progress-bar.js';
@@ -44,6 +45,7 @@ export function program(actions: Actions, print: Print, terminal: Terminal): Com
     });
 
   addCopyCommand(petstore, actions, print, terminal);
+  addCheckCommand(petstore, actions, print);
 
   petstore
     .command('openapi')

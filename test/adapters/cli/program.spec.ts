@@ -6,6 +6,7 @@ import { NodeSecrets } from '../../../src/adapters/crypto/node-secrets.js';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { UsageError } from '../../../src/application/errors.js';
+import { fail, Finding, ok, warn } from '../../../src/application/finding.js';
 
 const DAY = 86_400_000;
 
@@ -13,10 +14,12 @@ describe('the petstore command', () => {
   let keys: ApiKeyService;
   let served: number;
   let actions: Actions;
+  let findings: Finding[];
 
   beforeEach(() => {
     keys = new ApiKeyService(new MemoryApiKeyRepository(), new NodeSecrets(), []);
     served = 0;
+    findings = [ok('encoding', 'UTF8'), warn('PORTT', 'No setting has this name.', 'Did you mean PORT?')];
     actions = {
       serve: () => Promise.resolve(void served++),
       withKeys: (use) => use(keys),
@@ -32,6 +35,7 @@ describe('the petstore command', () => {
         report({ step: 'pet', done: 1, total: 2 });
         return Promise.resolve({ pets: 2, keys: 1, checksum: `${from} ${to}` });
       },
+      check: () => Promise.resolve(findings),
       openApi: (form) => Promise.resolve(`${form}\n`),
     };
   });
@@ -63,6 +67,24 @@ describe('the petstore command', () => {
     await expect(run('copy', '--from', 'sqlite:a')).rejects.toThrow("required option '--to <url>' not specified");
   });
 
+  it('tells what it found of each thing, in lines or as JSON', async () => {
+    expect(await run('check')).toBe(
+      [
+        'STATE  NAME      FOUND',
+        'ok     encoding  UTF8',
+        'warn   PORTT     No setting has this name. Did you mean PORT?',
+      ].join('\n'),
+    );
+    expect(JSON.parse(await run('check', '--json'))).toEqual(findings);
+  });
+
+  it('ends a check with an error if anything is not as it must be', async () => {
+    findings.push(fail('writing', 'The server is a standby.', 'It must be the primary.'));
+    for (const args of [[], ['--json']]) {
+      await expect(run('check', ...args)).rejects.toThrow(new UsageError('Not as it must be: writing.'));
+    }
+  });
+
   it('serves where nothing else is asked for', async () => {
     await run();
     await run('serve');
@@ -70,7 +92,7 @@ describe('the petstore command', () => {
   });
 
   it.each([
-    { args: [], words: ['serve', 'keys', 'migrate', 'openapi'] },
+    { args: [], words: ['serve', 'keys', 'migrate', 'check', 'openapi'] },
     { args: ['serve'], words: ['HTTP'] },
     { args: ['keys'], words: ['create', 'list', 'revoke', 'callers'] },
     { args: ['keys', 'create'], words: ['--name', '--expires', '--quiet'] },
@@ -78,6 +100,7 @@ describe('the petstore command', () => {
     { args: ['keys', 'revoke'], words: ['prefix'] },
     { args: ['keys', 'callers'], words: ['getPet'] },
     { args: ['migrate'], words: ['show', 'run', 'revert'] },
+    { args: ['check'], words: ['--json'] },
     { args: ['migrate', 'show'], words: ['applied'] },
     { args: ['migrate', 'run'], words: ['apply'] },
     { args: ['migrate', 'revert'], words: ['data'] },

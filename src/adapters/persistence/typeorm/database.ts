@@ -1,4 +1,5 @@
-import { StoreUnavailable } from '../../../application/errors.js';
+import { StoreUnavailable, UsageError } from '../../../application/errors.js';
+import { words } from '../../../application/finding.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { within } from '../../../application/within.js';
 import { driverError, Engine, isUnavailable } from './engines/engine.js';
@@ -142,7 +143,8 @@ export class Database implements Readiness {
   private async connect(): Promise<void> {
     try {
       if (!this.engine.dataSource.isInitialized) await this.engine.dataSource.initialize();
-      await this.engine.checkFit?.();
+      const encoding = await this.engine.encoding();
+      if (encoding.state === 'fail') throw new UsageError(words(encoding));
       const steps = await schemaSteps(this.engine.dataSource);
       if (steps.some(({ applied }) => !applied)) await applySteps(this.engine);
       if (this.retry) this.report('The database is there; the service is ready.');

@@ -3,11 +3,14 @@ import { StoreUnavailable } from '../../../application/errors.js';
 import { Database, DatabaseObserver, said } from './database.js';
 import { Engine, isUnavailable } from './engines/engine.js';
 
-/** The way to the database that the URL names; nothing is opened yet. Only the driver that it takes is loaded. */
-export async function engineOf(url: LastingUrl, limits: DatabaseLimits): Promise<Engine> {
+/**
+ * The way to the database that the URL names; nothing is opened yet. Only the driver that it takes is loaded. Whoever is only `looking` leaves
+ * no trace in a file.
+ */
+export async function engineOf(url: LastingUrl, limits: DatabaseLimits, looking = false): Promise<Engine> {
   switch (url.engine) {
     case 'sqlite':
-      return new (await import('./engines/sqlite.engine.js')).SqliteEngine(url.file);
+      return new (await import('./engines/sqlite.engine.js')).SqliteEngine(url.file, looking);
     case 'postgres':
       return new (await import('./engines/postgres.engine.js')).PostgresEngine(url, limits);
     case 'mysql':
@@ -43,7 +46,6 @@ export async function withEngine<T>(
   const engine = await engineOf(url, limits);
   try {
     await engine.dataSource.initialize();
-    await engine.checkFit?.();
     return await use(engine);
   } catch (error) {
     if (!isUnavailable(engine.failure(error))) throw error;

@@ -1,4 +1,5 @@
 import { DataSource, QueryRunner } from 'typeorm';
+import type { Finding } from '../../../../application/finding.js';
 import { Row, Statement, Table } from '../table.js';
 
 /** Statements that depend on each other: each is answered with its rows before the next one is made. */
@@ -41,14 +42,17 @@ export interface Engine {
   /** Inserts the entities. If the database generates their ids, its rows are these: in any order, but the ids increase in that of the entities. */
   insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Statement;
 
-  /** Rejects with `UsageError` if the database cannot hold what it is to hold; absent if each one can. */
-  checkFit?(): Promise<void>;
-
   /** The highest id that the database has generated for the table, of rows that are gone too; 0 for none. */
   lastId(table: Table): Promise<bigint>;
 
   /** Has the ids that follow be above this one and all that there are, after rows were inserted with ids. */
   continueIds(table: Table, above: bigint): Promise<void>;
+
+  /** Whether the database can hold every text exactly. If not, no start goes on. */
+  encoding(): Promise<Finding>;
+
+  /** What else of the database decides whether the service can work with it, and keep what it promises. */
+  inspect(): Promise<Finding[]>;
 
   /** A connection of its own, not opened yet, for work on the schema: without time limits. */
   schemaSource(): DataSource;

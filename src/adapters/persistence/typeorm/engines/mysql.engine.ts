@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import mysql from 'mysql2';
 import type { Pool, PoolConnection, PoolOptions, ResultSetHeader } from 'mysql2';
 import { DataSource, QueryRunner } from 'typeorm';
+import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
 import { serverOptions } from '../data-source-options.js';
 import { Row, Statement, Table } from '../table.js';
@@ -22,6 +23,20 @@ const SESSION = [
     character_set_client = utf8mb4, character_set_results = utf8mb4, collation_connection = utf8mb4_bin`,
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
 ];
+
+/** Collations that compare byte for byte. */
+const EXACT = /^utf8mb4_(?:nopad|0900)_bin$/;
+
+/** The variables of a server that are inspected. */
+const INSPECTED = [
+  'version',
+  'version_comment',
+  'read_only',
+  'innodb_flush_log_at_trx_commit',
+  'log_bin',
+  'sync_binlog',
+  'innodb_doublewrite',
+] as const;
 
 /**
  * The errors of a server that are no fault of the question (https://mariadb.com/kb/en/mariadb-error-code-reference/): disk or memory
@@ -91,6 +106,58 @@ export class MysqlEngine implements Engine {
     await this.rows({ sql: `ALTER TABLE ${name} AUTO_INCREMENT = ${above + 1n}`, values: [] });
   }
 
+  async encoding(): Promise<Finding> {
+    const sessions = ['character_set_client', 'character_set_connection', 'character_set_results'] as const;
+    const settings = await this.variables(sessions);
+    const wrong = sessions.find((name) => settings[name] !== 'utf8mb4');
+    if (wrong) {
+      const found = `${wrong} is ${settings[wrong]}, which cannot hold every name exactly.`;
+      return fail('encoding', found, 'The connection must have utf8mb4, as the service asks for.');
+    }
+    const tables = this.dataSource.entityMetadatas.map(({ tablePath }) => tablePath);
+    const columns = (await this.rows({
+      sql: `SELECT CONCAT(table_name, '.', column_name), character_set_name, collation_name FROM information_schema.columns
+        WHERE table_schema = DATABASE() AND table_name IN (${tables.map(() => '?').join(', ')})
+        AND character_set_name IS NOT NULL ORDER BY 1`,
+      values: tables,
+    })) as [name: string, charset: string, collation: string][];
+    const other = columns.find(([, charset]) => charset !== 'utf8mb4');
+    if (other) {
+      const found = `The column ${other[0]} has the character set ${other[1]}, which cannot hold every name exactly.`;
+      return fail('encoding', found, 'It must be utf8mb4, with the collation that the migrations gave it.');
+    }
+    const loose = columns.find(([, , collation]) => !EXACT.test(collation));
+    if (loose) {
+      const found = `The column ${loose[0]} has the collation ${loose[2]}, which takes different texts for the same.`;
+      return warn('encoding', found, 'It should be utf8mb4_nopad_bin on MariaDB, utf8mb4_0900_bin on MySQL.');
+    }
+    return ok('encoding', 'utf8mb4');
+  }
+
+  async inspect(): Promise<Finding[]> {
+    const settings = await this.variables(INSPECTED);
+    const { innodb_flush_log_at_trx_commit: flush, log_bin, sync_binlog, innodb_doublewrite: twice } = settings;
+    const binlog = log_bin === '1' ? `, sync_binlog=${sync_binlog}` : ', no binary log';
+    const durability = `innodb_flush_log_at_trx_commit=${flush}${binlog}, innodb_doublewrite=${twice}`;
+    return [
+      ok('version', `${settings.version_comment} ${settings.version}`),
+      /^(?:0|OFF)$/.test(settings.read_only)
+        ? ok('writing', 'a primary that can be written')
+        : fail(
+            'writing',
+            `The server is read-only (read_only=${settings.read_only}).`,
+            'DATABASE_URL must lead to the primary, with read_only off.',
+          ),
+      flush !== '1'
+        ? fail('durability', `${durability}: a 201 is not on disk.`, 'innodb_flush_log_at_trx_commit must be 1.')
+        : log_bin === '1' && sync_binlog !== '1'
+          ? warn('durability', `${durability}: a crash can lose part of the binary log.`, 'sync_binlog should be 1.')
+          : !/^(?:1|ON|DETECT_AND_RECOVER)$/.test(twice)
+            ? warn('durability', `${durability}: a crash can tear pages.`, 'innodb_doublewrite should be on.')
+            : ok('durability', durability),
+    ];
+  }
+
   schemaSource(): DataSource {
     return this.source(1, 0);
   }
@@ -103,6 +170,15 @@ export class MysqlEngine implements Engine {
     const { code, errno, fatal, message } = driverError(error);
     const lost = fatal === true || DISCONNECTED.test(String(code)) || message === 'Pool is closed.';
     return FAILURES.get(errno) ?? (lost ? 'unavailable' : undefined);
+  }
+
+  /** Variables of the server by name, as they are for a session of the service. */
+  private async variables<Name extends string>(names: readonly Name[]): Promise<Record<Name, string>> {
+    const values = (await this.row({
+      sql: `SELECT ${names.map((name) => `@@${name}`).join(', ')}`,
+      values: [],
+    })) as Row;
+    return Object.fromEntries(names.map((name, i) => [name, String(values[i])])) as Record<Name, string>;
   }
 
   /** Lends a connection. After an error it is never used again: nobody knows what it was in the middle of. */

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
 import { DataSource, QueryRunner } from 'typeorm';
-import { UsageError } from '../../../../application/errors.js';
+import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
 import { serverOptions } from '../data-source-options.js';
 import { names, Row, Statement, Table } from '../table.js';
@@ -24,6 +24,15 @@ const IDLE_TIMEOUT = 300_000;
 const SESSION = `SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
   SET default_transaction_deferrable = off; SET client_encoding = 'UTF8';
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+
+/** The settings of a server that are inspected. */
+const INSPECTED = [
+  'server_version',
+  'default_transaction_read_only',
+  'fsync',
+  'synchronous_commit',
+  'full_page_writes',
+] as const;
 
 /**
  * What the SQLSTATEs say that are no fault of the question (https://www.postgresql.org/docs/current/errcodes-appendix.html), and the codes
@@ -117,13 +126,42 @@ export class PostgresEngine implements Engine {
     });
   }
 
-  async checkFit(): Promise<void> {
-    const [[encoding] = []] = await this.rows({ sql: `SELECT current_setting('server_encoding')`, values: [] });
-    if (encoding !== 'UTF8') {
-      throw new UsageError(
-        `The database must be in UTF8, to hold every name, and is in ${String(encoding)}; make one by "createdb --encoding=UTF8 --template=template0".`,
-      );
+  async encoding(): Promise<Finding> {
+    const { server_encoding: server, client_encoding: client } = await this.settings([
+      'server_encoding',
+      'client_encoding',
+    ]);
+    if (server === 'UTF8' && client === 'UTF8') return ok('encoding', 'UTF8');
+    if (server === 'UTF8') {
+      const found = `The encoding of the connection is ${client}, which cannot hold every name exactly.`;
+      return fail('encoding', found, 'client_encoding must be left to the service, which asks for UTF8.');
     }
+    return fail(
+      'encoding',
+      `The encoding of the database is ${server}, which cannot hold every name exactly.`,
+      "Another database is needed, made by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
+    );
+  }
+
+  async inspect(): Promise<Finding[]> {
+    const settings = await this.settings(INSPECTED);
+    const [recovery] = (await this.row({ sql: 'SELECT pg_is_in_recovery()', values: [] })) as [boolean];
+    const { fsync, synchronous_commit: commit, full_page_writes: pages } = settings;
+    const durability = `fsync=${fsync}, synchronous_commit=${commit}, full_page_writes=${pages}`;
+    const standby = recovery && 'The server is a standby, which cannot be written.';
+    const readOnly = settings.default_transaction_read_only === 'on' && 'default_transaction_read_only is on.';
+    const unwritable = standby || readOnly;
+    return [
+      ok('version', `PostgreSQL ${settings.server_version}`),
+      unwritable
+        ? fail('writing', unwritable, 'DATABASE_URL must lead to the primary, with transactions that may write.')
+        : ok('writing', 'a primary that can be written'),
+      fsync === 'off' || commit === 'off'
+        ? fail('durability', `${durability}: a 201 is not on disk.`, 'fsync and synchronous_commit must be on.')
+        : pages === 'off'
+          ? warn('durability', `${durability}: a crash can tear pages.`, 'full_page_writes should be on.')
+          : ok('durability', durability),
+    ];
   }
 
   schemaSource(): DataSource {
@@ -139,6 +177,13 @@ export class PostgresEngine implements Engine {
     if (code === '55P03' && ROW.test(String(where))) return 'locked';
     if (typeof code === 'string') return FAILURES.find(([codes]) => codes.test(code))?.[1];
     return DISCONNECTED.test(String(message)) ? 'unavailable' : undefined;
+  }
+
+  /** Settings of the server by name, as they are for a session of the service. */
+  private async settings<Name extends string>(names: readonly Name[]): Promise<Record<Name, string>> {
+    const sql = `SELECT ${names.map((name) => `current_setting('${name}')`).join(', ')}`;
+    const values = (await this.row({ sql, values: [] })) as Row;
+    return Object.fromEntries(names.map((name, i) => [name, values[i]])) as Record<Name, string>;
   }
 
   private source(poolSize: number, limits: pg.PoolConfig): DataSource {

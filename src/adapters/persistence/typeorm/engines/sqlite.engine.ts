@@ -1,5 +1,8 @@
 import Libsql from 'libsql';
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { DataSource, QueryRunner } from 'typeorm';
+import { fail, Finding, ok } from '../../../../application/finding.js';
 import { dataSourceOptions, entities } from '../data-source-options.js';
 import { names, Row, Statement, Table } from '../table.js';
 import { driverError, Engine, Failure, Script } from './engine.js';
@@ -43,6 +46,16 @@ class Connection extends Libsql {
 }
 
 /**
+ * A connection that only looks, and leaves no file behind: a file in WAL mode whose log is not there is opened as one that nobody changes.
+ * (libsql takes no notice of `readonly`.)
+ */
+class Look extends Connection {
+  constructor(file: string, options?: Libsql.Options) {
+    super(`${pathToFileURL(file).href}?${existsSync(`${file}-wal`) ? 'mode=ro' : 'immutable=1'}`, options);
+  }
+}
+
+/**
  * SQLite, embedded, in one file. All requests share its one connection, whose calls return when they are done: whatever must
  * not be seen half done is done in one of them, or in one turn of the event loop.
  */
@@ -54,8 +67,12 @@ export class SqliteEngine implements Engine {
   private dataVersion: number | undefined;
   private readonly statements = new Map<string, Libsql.Statement<unknown[]>>();
 
-  constructor(private readonly file: string) {
-    this.dataSource = this.schemaSource();
+  /** `looking` is for who changes nothing, the file not even by opening it. */
+  constructor(
+    private readonly file: string,
+    looking = false,
+  ) {
+    this.dataSource = looking ? this.source(Look, false) : this.schemaSource();
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, if the driver throws
@@ -108,15 +125,36 @@ export class SqliteEngine implements Engine {
     });
   }
 
+  /** In UTF-8 or UTF-16, it has a place for every text. */
+  async encoding(): Promise<Finding> {
+    return ok('encoding', String(await this.value('PRAGMA encoding')));
+  }
+
+  async inspect(): Promise<Finding[]> {
+    const synchronous = Number(await this.value('PRAGMA synchronous'));
+    const journal = this.isInWal() ? 'journal_mode=wal' : 'journal_mode=delete, which the start makes wal';
+    const durability = `${journal}, synchronous=${['OFF', 'NORMAL', 'FULL', 'EXTRA'][synchronous]}`;
+    return [
+      ok('version', `SQLite ${String(await this.value('SELECT sqlite_version()'))}`),
+      synchronous >= 2
+        ? ok('durability', durability)
+        : fail('durability', `${durability}: a 201 is not on disk.`, 'synchronous must be FULL.'),
+    ];
+  }
+
   schemaSource(): DataSource {
+    return this.source(Connection, true);
+  }
+
+  private source(driver: typeof Connection | typeof Look, enableWAL: boolean): DataSource {
     return new DataSource({
       ...dataSourceOptions,
       // Only a column of this very type can be AUTOINCREMENT; it holds an int64 all the same.
       entities: entities('integer'),
       type: 'better-sqlite3',
-      driver: Connection,
+      driver,
       database: this.file,
-      enableWAL: true,
+      enableWAL,
       // Never wait inside the driver, where the whole process would wait along.
       timeout: 0,
       prepareDatabase: (connection: Libsql.Database) => void connection.pragma('synchronous = FULL'),
@@ -140,6 +178,19 @@ export class SqliteEngine implements Engine {
       queueMicrotask(() => process.nextTick(() => (this.dataVersion = undefined)));
     }
     return this.dataVersion;
+  }
+
+  private async value(sql: string): Promise<unknown> {
+    return (await this.row({ sql, values: [] }))?.[0];
+  }
+
+  /** What the head of the file says (https://www.sqlite.org/fileformat.html, section 1.3.3). */
+  private isInWal(): boolean {
+    const head = Buffer.alloc(20);
+    const opened = openSync(this.file, 'r');
+    readSync(opened, head);
+    closeSync(opened);
+    return head[18] === 2;
   }
 
   private all({ sql, values }: Statement): Row[] {

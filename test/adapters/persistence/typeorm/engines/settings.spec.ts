@@ -162,6 +162,6 @@ describe('a PostgreSQL whose settings are not the usual ones', () => {
     );
     const opened = openStoreAt(`postgres://postgres@127.0.0.1:${server.port}/${name}`);
     await expect(opened).rejects.toThrow(UsageError);
-    await expect(opened).rejects.toThrow(`must be in UTF8, to hold every name, and is in ${encoding}`);
+    await expect(opened).rejects.toThrow(`The encoding of the database is ${encoding}, which cannot hold every name exactly.`);
   });
 });
