@@ -5,7 +5,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Actions } from './adapters/cli/actions.js';
 import { program } from './adapters/cli/program.js';
 import { databaseUrl, type LastingUrl } from './adapters/persistence/database-url.js';
-import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
+import { findSqliteFile, makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
 import { fail } from './application/finding.js';
@@ -78,7 +78,10 @@ const copy: Actions['copy'] = async (from, to, report) => {
   const { databaseLimits } = readConfig();
   const { copyStore } = await import('./adapters/persistence/typeorm/copy-store.js');
   const limits = { ...databaseLimits, statementTimeout: COPY_STATEMENT_TIMEOUT };
-  return copyStore(lastingUrl('--from', from), lastingUrl('--to', to), limits, report);
+  const [source, target] = [lastingUrl('--from', from), lastingUrl('--to', to)];
+  if (source.engine === 'sqlite') findSqliteFile('--from', source.file);
+  if (target.engine === 'sqlite') makeSqliteFile('--to', target.file);
+  return copyStore(source, target, limits, report);
 };
 
 function lastingUrl(option: string, text: string): LastingUrl {

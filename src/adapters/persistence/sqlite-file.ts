@@ -10,17 +10,23 @@ const MAGIC = 'SQLite format 3\0';
  * begins with the setting's `name`, if there can be no database at this path.
  */
 export function makeSqliteFile(name: string, file: string): void {
-  const trouble = troubleOf(file);
+  const trouble = troubleOf(file, 'a+');
   if (trouble !== undefined) {
     throw new UsageError(`${name} must be sqlite:FILE, a file that is a database or can be made; ${trouble}.`);
   }
 }
 
-function troubleOf(file: string): string | undefined {
+/** Throws `UsageError`, one line that begins with the `name` of what names the file, if it is no SQLite database; makes nothing. */
+export function findSqliteFile(name: string, file: string): void {
+  const trouble = troubleOf(file, 'r');
+  if (trouble !== undefined) throw new UsageError(`${name} must name a SQLite database that is there; ${trouble}.`);
+}
+
+function troubleOf(file: string, flags: 'a+' | 'r'): string | undefined {
   const shown = quoted(file);
   try {
-    makeFolder(dirname(resolve(file)));
-    const opened = openSync(file, 'a+', 0o600);
+    if (flags === 'a+') makeFolder(dirname(resolve(file)));
+    const opened = openSync(file, flags, 0o600);
     try {
       if (!fstatSync(opened).isFile()) return `${shown} is no file`;
       const head = Buffer.alloc(MAGIC.length);

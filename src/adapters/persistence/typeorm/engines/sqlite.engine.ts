@@ -1,7 +1,9 @@
-import Libsql from 'libsql';
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { DataSource, QueryRunner } from 'typeorm';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import Libsql from 'libsql';
+import { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { fail, Finding, ok } from '../../../../application/finding.js';
 import { dataSourceOptions, entities } from '../data-source-options.js';
 import { names, Row, Statement, Table } from '../table.js';
@@ -14,11 +16,54 @@ const FAILURES = [
   [/^SQLITE_(LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/, 'unavailable'],
 ] as const;
 
+/** For how long at most to wait, in milliseconds, before looking whether two have closed the file at the same time. */
+const CLOSE_PAUSE = 20;
+
 /**
  * A connection whose writes ask for the lock before anything else, by a statement that is not kept. In libsql one that is kept and finds
  * the database locked stays under way until it is run again, and all that is read meanwhile is what was there when it began.
  */
 class Connection extends Libsql {
+  private readonly kept = new Map<string, Libsql.Statement<unknown[]>>();
+
+  constructor(file: string, options?: Libsql.Options) {
+    super(file, options);
+    try {
+      this.begin();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Has what is written be on disk when a commit returns. */
+  protected begin(): void {
+    this.exec('PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL');
+  }
+
+  /** The statement, prepared once. */
+  keep(sql: string): Libsql.Statement<unknown[]> {
+    let statement = this.kept.get(sql);
+    if (!statement) {
+      statement = this.prepare<unknown[]>(sql);
+      // Not for the whole connection: TypeORM compares what the schema says of itself with numbers.
+      statement.safeIntegers(true);
+      if (statement.reader) statement.raw(true);
+      this.kept.set(sql, statement);
+    }
+    return statement;
+  }
+
+  /** Has the statement be prepared anew if it is run again. */
+  forget(sql: string): void {
+    this.kept.delete(sql);
+  }
+
+  override close(): this {
+    this.kept.clear();
+    return super.close();
+  }
+
   override prepare<Values extends unknown[] | object = unknown[]>(sql: string) {
     const prepared = super.prepare<Values>(sql);
     if (/^\s*(INSERT|UPDATE|DELETE)\b/i.test(sql)) {
@@ -45,6 +90,37 @@ class Connection extends Libsql {
   }
 }
 
+/** A connection that is closed when it has been destroyed, and if it was the last one all is in the one file, with nothing beside it. */
+class SqliteSource extends DataSource {
+  override async destroy(): Promise<void> {
+    await super.destroy();
+    await collectGarbage();
+    const file = String(this.options.database);
+    if (!existsSync(`${file}-wal`)) return;
+    // Somebody else has it open; or closed it at the very same time, when each takes the other for one who stays.
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * CLOSE_PAUSE));
+    const last = new Libsql(file);
+    try {
+      last.exec('SELECT 1 FROM sqlite_schema LIMIT 1');
+    } catch {
+      // It is locked by who is at work on it, and closes it in turn.
+    } finally {
+      last.close();
+    }
+  }
+}
+
+let collect: (() => void) | undefined;
+
+/** Ends what nobody holds: a connection of libsql stays open for as long as one of its statements, which only the garbage collector ends. */
+async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  collect ??= runInNewContext('gc') as () => void;
+  collect();
+  // What was collected is finalised behind this turn of the event loop.
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
 /**
  * A connection that only looks, and leaves no file behind: a file in WAL mode whose log is not there is opened as one that nobody changes.
  * (libsql takes no notice of `readonly`.)
@@ -52,6 +128,10 @@ class Connection extends Libsql {
 class Look extends Connection {
   constructor(file: string, options?: Libsql.Options) {
     super(`${pathToFileURL(file).href}?${existsSync(`${file}-wal`) ? 'mode=ro' : 'immutable=1'}`, options);
+  }
+
+  protected override begin(): void {
+    this.exec('PRAGMA synchronous = FULL');
   }
 }
 
@@ -65,14 +145,13 @@ export class SqliteEngine implements Engine {
   readonly writesInWith = false;
   readonly indexHint = (index: string) => `INDEXED BY ${index}`;
   private dataVersion: number | undefined;
-  private readonly statements = new Map<string, Libsql.Statement<unknown[]>>();
 
   /** `looking` is for who changes nothing, the file not even by opening it. */
   constructor(
     private readonly file: string,
     looking = false,
   ) {
-    this.dataSource = looking ? this.source(Look, false) : this.schemaSource();
+    this.dataSource = looking ? new DataSource(this.options(Look)) : this.schemaSource();
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, if the driver throws
@@ -143,22 +222,20 @@ export class SqliteEngine implements Engine {
   }
 
   schemaSource(): DataSource {
-    return this.source(Connection, true);
+    return new SqliteSource(this.options(Connection));
   }
 
-  private source(driver: typeof Connection | typeof Look, enableWAL: boolean): DataSource {
-    return new DataSource({
+  private options(driver: typeof Connection): DataSourceOptions {
+    return {
       ...dataSourceOptions,
       // Only a column of this very type can be AUTOINCREMENT; it holds an int64 all the same.
       entities: entities('integer'),
       type: 'better-sqlite3',
       driver,
       database: this.file,
-      enableWAL,
       // Never wait inside the driver, where the whole process would wait along.
       timeout: 0,
-      prepareDatabase: (connection: Libsql.Database) => void connection.pragma('synchronous = FULL'),
-    });
+    };
   }
 
   async lockSchema(runner: QueryRunner): Promise<void> {
@@ -194,7 +271,7 @@ export class SqliteEngine implements Engine {
   }
 
   private all({ sql, values }: Statement): Row[] {
-    const statement = this.prepared(sql);
+    const statement = this.connection.keep(sql);
     if (statement.reader) return statement.all(...values) as Row[];
     statement.run(...values);
     return [];
@@ -203,27 +280,15 @@ export class SqliteEngine implements Engine {
   /** The first row; `get` costs half of what `all` does. */
   private first({ sql, values }: Statement): Row | undefined {
     try {
-      return this.prepared(sql).get(values) as Row | undefined;
+      return this.connection.keep(sql).get(values) as Row | undefined;
     } catch (error) {
       // After an error in `get`, libsql gives the same error for ever: the statement is prepared anew.
-      this.statements.delete(sql);
+      this.connection.forget(sql);
       throw error;
     }
   }
 
   private get connection(): Connection {
     return (this.dataSource.driver as unknown as { databaseConnection: Connection }).databaseConnection;
-  }
-
-  private prepared(sql: string): Libsql.Statement<unknown[]> {
-    let statement = this.statements.get(sql);
-    if (!statement) {
-      statement = this.connection.prepare(sql);
-      // Not for the whole connection: TypeORM compares what the schema says of itself with numbers.
-      statement.safeIntegers(true);
-      if (statement.reader) statement.raw(true);
-      this.statements.set(sql, statement);
-    }
-    return statement;
   }
 }
