@@ -21,7 +21,7 @@ const IDLE_TIMEOUT = 300_000;
  * What a server, a database or a role may be set to makes no difference: an answer of 201 says that the pet is on disk, and a statement sees
  * what was committed before it.
  */
-const SESSION = `SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
+const SESSION = `SET default_transaction_isolation = 'read committed';
   SET default_transaction_deferrable = off; SET client_encoding = 'UTF8';
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
