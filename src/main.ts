@@ -109,6 +109,40 @@ const check: Actions['check'] = async () => {
   return [...settingFindings(config, env), ...store, ...others()];
 };
 
+const backup: Actions['backup'] = async (file) => {
+  const { databaseLimits } = readConfig();
+  const store = sqliteStore();
+  findSqliteFile('DATABASE_URL', store);
+  const { makeBackup } = await import('./adapters/persistence/typeorm/backup-store.js');
+  return makeBackup(store, file, databaseLimits);
+};
+
+const restore: Actions['restore'] = async (file) => {
+  const { databaseLimits } = readConfig();
+  const store = sqliteStore();
+  findSqliteFile('The backup', file);
+  const { restoreBackup } = await import('./adapters/persistence/typeorm/backup-store.js');
+  return restoreBackup(store, file, databaseLimits);
+};
+
+/** What makes and restores the backups of a database server. */
+const BACKUP_TOOLS = {
+  postgres: 'pg_dump and pg_restore',
+  mariadb: 'mariadb-dump and mariadb',
+  mysql: 'mysqldump and mysql',
+};
+
+/** The path of the configured store, if it is a file of SQLite. */
+function sqliteStore(): string {
+  const { database } = readConfig();
+  if (database.engine === 'sqlite') return database.file;
+  if (database.engine === 'memory')
+    throw new UsageError('DATABASE_URL=memory: is gone with its process, and has no backup.');
+  throw new UsageError(
+    `DATABASE_URL names a database server, which has tools of its own for this: ${BACKUP_TOOLS[database.engine]}; docs/backup.md shows how.`,
+  );
+}
+
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { ApiDocument } = await import('./adapters/http/docs/api-document.js');
   const { Log } = await import('./adapters/log/log.js');
@@ -149,6 +183,8 @@ try {
       revert: () => withSchema((engine, steps) => steps.revertStep(engine)),
       copy,
       check,
+      backup,
+      restore,
       openApi,
     },
     print,

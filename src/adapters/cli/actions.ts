@@ -1,6 +1,7 @@
 import { ApiKeyService } from '../../application/keys/api-key.service.js';
 import type { Finding } from '../../application/finding.js';
 import { PetService } from '../../application/pets/pet.service.js';
+import type { RestoreReport } from '../persistence/typeorm/backup-store.js';
 import type { CopyProgress, CopyReport } from '../persistence/typeorm/copy-store.js';
 import type { SchemaStep } from '../persistence/typeorm/schema-steps.js';
 
@@ -25,6 +26,10 @@ export interface Actions {
   copy(from: string, to: string, report: (progress: CopyProgress) => void): Promise<CopyReport>;
   /** Looks at everything that the service rests on, and changes nothing. */
   check(): Promise<Finding[]>;
+  /** Makes a backup of the configured store in a file that is not there yet, and says what is in it. */
+  backup(file: string): Promise<CopyReport>;
+  /** Puts a backup in the place of the configured store, and says what is in it, and where what was there is kept. */
+  restore(file: string): Promise<RestoreReport>;
   /** The OpenAPI document, in the form asked for. */
   openApi(form: 'json' | 'yaml'): Promise<string>;
 }

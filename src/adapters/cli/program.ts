@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { Actions, Print } from './actions.js';
 import { addCheckCommand } from './check.command.js';
+import { addBackupCommands } from './backup.command.js';
 import { addCopyCommand } from './copy.command.js';
 import { addKeysCommand } from './keys.command.js';
 import { Terminal } from './progress-bar.js';
@@ -46,6 +47,7 @@ export function program(actions: Actions, print: Print, terminal: Terminal): Com
 
   addCopyCommand(petstore, actions, print, terminal);
   addCheckCommand(petstore, actions, print);
+  addBackupCommands(petstore, actions, print);
 
   petstore
     .command('openapi')

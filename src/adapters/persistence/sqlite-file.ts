@@ -41,8 +41,8 @@ function troubleOf(file: string, flags: 'a+' | 'r'): string | undefined {
   }
 }
 
-/** Not by mkdir's `recursive`, which tries for ever if a folder cannot be made in one that is there, as in /proc. */
-function makeFolder(folder: string): void {
+/** Makes a folder, and those it is in, the owner's alone. Not by mkdir's `recursive`, which tries for ever if a folder cannot be made in one that is there, as in /proc. */
+export function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
   try {

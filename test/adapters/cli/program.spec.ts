@@ -15,6 +15,7 @@ describe('the petstore command', () => {
   let served: number;
   let actions: Actions;
   let findings: Finding[];
+  let kept: string | undefined;
 
   beforeEach(() => {
     keys = new ApiKeyService(new MemoryApiKeyRepository(), new NodeSecrets(), []);
@@ -36,6 +37,8 @@ describe('the petstore command', () => {
         return Promise.resolve({ pets: 2, keys: 1, checksum: `${from} ${to}` });
       },
       check: () => Promise.resolve(findings),
+      backup: (file) => Promise.resolve({ pets: 2, keys: 1, checksum: `of ${file}` }),
+      restore: (file) => Promise.resolve({ pets: 2, keys: 1, checksum: `of ${file}`, kept }),
       openApi: (form) => Promise.resolve(`${form}\n`),
     };
   });
@@ -59,6 +62,14 @@ describe('the petstore command', () => {
     }
     return printed.join('\n');
   }
+
+  it('makes and restores a backup, and says what is in it, and where what was there is kept, if anything was', async () => {
+    expect(await run('backup', 'a')).toBe('Backed up 2 animals and 1 keys to a; they have the checksum of a.');
+    const restored = 'Restored 2 animals and 1 keys from a; they have the checksum of a.';
+    expect(await run('restore', 'a')).toBe(restored);
+    kept = 'store.before';
+    expect(await run('restore', 'a')).toBe(`${restored}\nWhat was there before is kept in store.before.`);
+  });
 
   it('copies from one database to another, and says what it compared', async () => {
     expect(await run('copy', '--from', 'sqlite:a', '--to', 'sqlite:b')).toContain(

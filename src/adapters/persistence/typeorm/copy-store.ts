@@ -26,7 +26,7 @@ export interface CopyProgress {
 
 type Report = (progress: CopyProgress) => void;
 
-/** What a copy that is exact has found on both sides. */
+/** What is in a store; on both sides of a copy that is exact. */
 export interface CopyReport {
   readonly pets: number;
   readonly keys: number;
@@ -46,11 +46,7 @@ export function copyStore(
 ): Promise<CopyReport> {
   return withEngine(from, limits, (source) =>
     withEngine(to, limits, async (target) => {
-      if ((await schemaSteps(source.dataSource)).some(({ applied }) => !applied)) {
-        throw new UsageError(
-          'The source has not the schema of this build; "petstore migrate run" with its URL gives it.',
-        );
-      }
+      await requireSchema(source, 'The source');
       await applySteps(target);
       await refuseRows(target);
       try {
@@ -66,6 +62,18 @@ export function copyStore(
       }
     }),
   );
+}
+
+/** Rejects with `UsageError`, one line that begins with what the database is called, if it has not the schema of this build. */
+export async function requireSchema({ dataSource }: Engine, name: string): Promise<void> {
+  if ((await schemaSteps(dataSource)).some(({ applied }) => !applied)) {
+    throw new UsageError(`${name} has not the schema of this build; "petstore migrate run" with its URL gives it.`);
+  }
+}
+
+/** Reads a whole store, and resolves to what is in it. */
+export async function contentsOf(engine: Engine): Promise<CopyReport> {
+  return summary(await sum(engine, 'store', () => undefined));
 }
 
 async function refuseRows(target: Engine): Promise<void> {
@@ -100,15 +108,24 @@ async function compare(source: Engine, target: Engine, report: Report): Promise<
       );
     }
   }
-  const all = Object.values(before.sums).reduce((a, b) => a + b);
+  return summary(before);
+}
+
+interface Sums {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly sums: Readonly<Record<string, bigint>>;
+}
+
+function summary({ counts, sums }: Sums): CopyReport {
+  const all = Object.values(sums).reduce((a, b) => a + b);
   return {
-    pets: before.counts[petTable.name] ?? 0,
-    keys: before.counts[ApiKeySchema.options.name] ?? 0,
+    pets: counts[petTable.name] ?? 0,
+    keys: counts[ApiKeySchema.options.name] ?? 0,
     checksum: BigInt.asUintN(256, all).toString(16).padStart(64, '0'),
   };
 }
 
-async function sum(engine: Engine, side: string, report: Report) {
+async function sum(engine: Engine, side: string, report: Report): Promise<Sums> {
   const counts: Record<string, number> = {};
   const sums: Record<string, bigint> = {};
   for (const table of tables) {
