@@ -11,6 +11,9 @@ const RETRY_PAUSE = 1_000;
 /** How long to pause before asking again if another transaction is in the way, in milliseconds. */
 const BUSY_PAUSE = 5;
 
+/** How often to look whether the database is still the one that was opened, in milliseconds. */
+const LOOK_INTERVAL = 500;
+
 /** How long the database may take to say that it is there, in milliseconds. */
 const READY_PATIENCE = 1_500;
 
@@ -27,6 +30,8 @@ export class Database implements Readiness {
   private ready = false;
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
+  private looking: NodeJS.Timeout | undefined;
+  private astray: string | undefined;
   private checking: Promise<void> | undefined;
   private attempt: Promise<void> | undefined;
   private trouble = 'It was not asked yet.';
@@ -125,11 +130,23 @@ export class Database implements Readiness {
     this.closed = true;
     this.ready = false;
     clearTimeout(this.retry);
+    clearInterval(this.looking);
     await this.attempt?.catch(() => undefined);
     if (this.engine.dataSource.isInitialized) await this.engine.dataSource.destroy();
   }
 
+  /** Takes a database that is no longer the one that was opened for one that is not there, until it is that one again. */
+  private look(): void {
+    const astray = this.engine.astray?.();
+    if (astray === this.astray) return;
+    this.astray = astray;
+    this.ready = astray === undefined;
+    if (astray !== undefined) this.trouble = astray;
+    this.report(astray ?? 'The database is the one that was opened again; the service is ready.');
+  }
+
   private async ask(): Promise<void> {
+    if (this.looking) this.look();
     const answer = this.run((engine) => engine.rows({ sql: 'SELECT id FROM pet LIMIT 1', values: [] }));
     try {
       await within(READY_PATIENCE, answer, () => new StoreUnavailable('The database does not answer in time.'));
@@ -149,6 +166,7 @@ export class Database implements Readiness {
       if (steps.some(({ applied }) => !applied)) await applySteps(this.engine);
       if (this.retry) this.report('The database is there; the service is ready.');
       this.ready = !this.closed;
+      if (this.ready && this.engine.astray) this.looking = setInterval(() => this.look(), LOOK_INTERVAL).unref();
     } catch (error) {
       // Whoever starts the service is told what is wrong with the database; what has become wrong later may become right again.
       if (!isUnavailable(this.engine.failure(error)) && !this.retry) throw error;

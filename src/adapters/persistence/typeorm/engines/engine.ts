@@ -63,6 +63,9 @@ export interface Engine {
   /** What the error says; undefined if it is a fault of the question, or not the database's at all. */
   failure(error: unknown): Failure | undefined;
 
+  /** What is wrong, and what would be right, if the database is no longer the one that was opened; absent if the driver would tell. */
+  astray?(): string | undefined;
+
   /** A number that is a new one after every commit of any other process; absent if nothing tells of them. */
   revision?(): number;
 }

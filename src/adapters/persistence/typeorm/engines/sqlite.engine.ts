@@ -1,4 +1,5 @@
-import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -25,11 +26,17 @@ const CLOSE_PAUSE = 20;
  */
 class Connection extends Libsql {
   private readonly kept = new Map<string, Libsql.Statement<unknown[]>>();
+  private readonly opened: string;
+  private wasAstray = false;
 
-  constructor(file: string, options?: Libsql.Options) {
+  constructor(
+    readonly file: string,
+    options?: Libsql.Options,
+  ) {
     super(file, options);
     try {
       this.begin();
+      this.opened = identityOf(file);
     } catch (error) {
       this.close();
       throw error;
@@ -38,7 +45,22 @@ class Connection extends Libsql {
 
   /** Has what is written be on disk when a commit returns. */
   protected begin(): void {
-    this.exec('PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL');
+    this.exec('PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL; SELECT 1 FROM sqlite_schema LIMIT 1');
+  }
+
+  /** Whether there is another file, or none, where this one was opened, or in the place of its log. */
+  isAstray(): boolean {
+    const isAstray = identityOf(this.file) !== this.opened;
+    if (isAstray && !this.wasAstray) {
+      try {
+        // What was committed goes to the file, wherever that is now; a log with something in it would spoil the file in its place.
+        this.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      } catch {
+        // Somebody reads, or the disk is gone: there is nothing more to be done.
+      }
+    }
+    this.wasAstray = isAstray;
+    return isAstray;
   }
 
   /** The statement, prepared once. */
@@ -78,28 +100,50 @@ class Connection extends Libsql {
   /** Does it in a transaction that may write, the one that is open or one of its own. */
   write<T>(work: () => T): T {
     if (this.inTransaction) return work();
+    this.refuseAstray();
     this.exec('BEGIN IMMEDIATE');
     try {
       const result = work();
       this.exec('COMMIT');
+      // Nobody will find what went to a file that nobody finds.
+      this.refuseAstray();
       return result;
     } catch (error) {
       if (this.inTransaction) this.exec('ROLLBACK');
       throw error;
     }
   }
+
+  private refuseAstray(): void {
+    // SQLite's own code for it, which it looks for with a rollback journal only.
+    if (this.isAstray()) throw Object.assign(new Error('The file has moved.'), { code: 'SQLITE_READONLY_DBMOVED' });
+  }
+}
+
+/** Tells a file, and the log beside it, from all others that ever come in their places while they are open. */
+function identityOf(file: string): string {
+  const identities = [file, `${file}-wal`].map((path) => {
+    try {
+      const { dev, ino } = statSync(path, { bigint: true });
+      return `${dev}:${ino}`;
+    } catch {
+      return 'none';
+    }
+  });
+  return identities.join();
 }
 
 /** A connection that is closed when it has been destroyed, and if it was the last one all is in the one file, with nothing beside it. */
 class SqliteSource extends DataSource {
   override async destroy(): Promise<void> {
+    const { databaseConnection: connection } = this.driver as unknown as { databaseConnection: Connection };
+    const isAstray = connection.isAstray();
     await super.destroy();
     await collectGarbage();
-    const file = String(this.options.database);
-    if (!existsSync(`${file}-wal`)) return;
+    if (isAstray || !existsSync(`${connection.file}-wal`)) return;
     // Somebody else has it open; or closed it at the very same time, when each takes the other for one who stays.
     await new Promise((resolve) => setTimeout(resolve, Math.random() * CLOSE_PAUSE));
-    const last = new Libsql(file);
+    const last = new Libsql(connection.file);
     try {
       last.exec('SELECT 1 FROM sqlite_schema LIMIT 1');
     } catch {
@@ -246,6 +290,14 @@ export class SqliteEngine implements Engine {
   failure(error: unknown): Failure | undefined {
     const code = String(driverError(error).code);
     return FAILURES.find(([codes]) => codes.test(code))?.[1];
+  }
+
+  astray(): string | undefined {
+    if (!this.connection.isAstray()) return undefined;
+    return (
+      `The file ${resolve(this.file)}, or its -wal, is not the one that was opened: it was deleted, moved or replaced below the service. ` +
+      'Put it back, or stop the service, put the right one there and start it.'
+    );
   }
 
   revision(): number {
