@@ -149,6 +149,7 @@ const SETTINGS: readonly Setting[] = [
     good: [
       ['memory:', { engine: 'memory' }],
       ['sqlite:data/pets.sqlite', { engine: 'sqlite', file: 'data/pets.sqlite' }],
+      ['sqlite:./data/a:b.sqlite', { engine: 'sqlite', file: './data/a:b.sqlite' }],
       ['sqlite:/var/lib/pets.sqlite', { engine: 'sqlite', file: '/var/lib/pets.sqlite' }],
       ['sqlite:///var/lib/pets.sqlite', { engine: 'sqlite', file: '/var/lib/pets.sqlite' }],
       [
@@ -170,6 +171,12 @@ const SETTINGS: readonly Setting[] = [
     bad: [
       'memory',
       'sqlite:',
+      'sqlite::memory:',
+      'sqlite:file:pets.sqlite',
+      'sqlite:http://user:hunter2@host/db',
+      'sqlite:libsql://user:hunter2@host/db',
+      'sqlite://user:hunter2@host/db',
+      'sqlite://data/pets.sqlite',
       'data/pets.sqlite',
       'oracle://user:hunter2@host/db',
       'postgres://user:hunter2@',

@@ -95,6 +95,13 @@ describe('all that SQLite keeps is in the one file', () => {
     expect(readdirSync(data)).toEqual(ALONE);
   });
 
+  it('and none is made by a copy of what is not there', async () => {
+    expect(await complaint('copy', '--from', 'sqlite:typo', '--to', 'sqlite:copy/copy.sqlite')).toBe(
+      '--from must name a SQLite database that is there; "typo" cannot be opened (ENOENT).',
+    );
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
   it('after the service, if a command has ended before it, and with nobody else to read what is beside it', async () => {
     const service = await folder.serve();
     await printed('keys', 'create', '--name', 'shop');

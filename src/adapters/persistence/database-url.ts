@@ -62,7 +62,15 @@ const DEFAULT_POOL = '10';
 export function databaseUrl(name: string, text: string): DatabaseUrl {
   if (text === 'memory:') return { engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
-  if (file !== undefined) return { engine: 'sqlite', file };
+  if (file !== undefined) {
+    // What begins with a scheme means something else to libsql, and what is left of sqlite://data/x a folder of the root.
+    if (/^(?:[a-z][a-z0-9+.-]*)?:|^\/\/[^/]/i.test(file)) {
+      throw new UsageError(
+        `${name} must be sqlite:FILE, the path of a file: sqlite:./data/petstore.sqlite from the working folder, or sqlite:///data/petstore.sqlite from the root.`,
+      );
+    }
+    return { engine: 'sqlite', file };
+  }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const scheme = url && SCHEMES[url.protocol];
   if (!url || !scheme || !url.hostname || !url.username || !/^\/[^/]+$/.test(url.pathname)) {
