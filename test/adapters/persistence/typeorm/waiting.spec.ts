@@ -17,16 +17,20 @@ describe('requests that wait for a database that hangs', () => {
   let pets: TypeOrmPetRepository;
   let wake: () => void;
 
+  function hang(): void {
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    const [rows, row] = [SqliteEngine.prototype.rows.bind(engine), SqliteEngine.prototype.row.bind(engine)];
+    engine.rows = (statement) => woken.then(() => rows(statement));
+    engine.row = (statement) => woken.then(() => row(statement));
+  }
+
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'petstore-'));
     engine = new SqliteEngine(join(folder, 'waiting.sqlite'));
     database = new Database(engine, () => undefined, MOST);
     await database.open();
     pets = new TypeOrmPetRepository(database);
-    const woken = new Promise<void>((resolve) => (wake = resolve));
-    const [rows, row] = [engine.rows.bind(engine), engine.row.bind(engine)];
-    engine.rows = (statement) => woken.then(() => rows(statement));
-    engine.row = (statement) => woken.then(() => row(statement));
+    hang();
   });
 
   afterEach(async () => {
@@ -47,6 +51,7 @@ describe('requests that wait for a database that hangs', () => {
   });
 
   it('are given up when their time is over, and what they were to store and had not begun is not stored', async () => {
+    wake();
     await database.close();
     let now = 0;
     database = new Database(
@@ -58,6 +63,7 @@ describe('requests that wait for a database that hangs', () => {
       () => now,
     );
     await database.open();
+    hang();
     pets = new TypeOrmPetRepository(database);
     const first = pets.add(BELLA);
     // The commit of the first is under way once both turns have passed; the others wait behind it.
@@ -73,6 +79,7 @@ describe('requests that wait for a database that hangs', () => {
   });
 
   it('ask a busy database again until their time is over by the clock, however few times that is', async () => {
+    wake();
     await database.close();
     let [now, asked] = [0, 0];
     database = new Database(
