@@ -1,5 +1,5 @@
 // What Node can do: the same three operations on node:http with prepared statements on the same database, the text written by hand. It
-// checks the key and little else, has no pages, no deprecation, no request id, no log, and commits each animal by itself.
+// checks the key and little else, has no pages, no deprecation, no request id, no log, and commits each pet by itself.
 import { createServer } from 'node:http';
 import Libsql from 'libsql';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-// Measures what a page costs where there are few animals and where there are many: the first page and one far down, with each filter.
+// Measures what a page costs if there are few pets and if there are many: the first page and one far down, with each filter.
 import { Cursors } from '../dist/modules/src/application/pets/cursors.js';
 import { NodeSecrets } from '../dist/modules/src/adapters/crypto/node-secrets.js';
 import { databaseUrl } from '../dist/modules/src/adapters/persistence/database-url.js';

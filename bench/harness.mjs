@@ -42,7 +42,7 @@ export async function bench(run) {
   }
 }
 
-/** Gives the servers the first processor to themselves where there are two, and the load the second. */
+/** Gives the servers the first processor to themselves if there are two, and the load the second. */
 export function pin() {
   if (cpus().length < 2 || !hasTaskset()) return [];
   execFileSync('taskset', ['-cp', '1', String(process.pid)], { stdio: 'ignore' });
@@ -88,7 +88,7 @@ export function copyOf(url) {
   return copy;
 }
 
-/** Makes the tables, by the service itself, and so many animals, a third of each status, directly. */
+/** Makes the tables, by the service itself, and so many pets, a third of each status, directly. */
 export async function fill(url, animals) {
   execFileSync(process.execPath, ['dist/src/main.js', 'migrate', 'run'], {
     env: { ...process.env, DATABASE_URL: url },
@@ -149,7 +149,7 @@ async function freePort() {
   return port;
 }
 
-/** The resident memory of a target in megabytes, where the system tells. */
+/** The resident memory of a target in megabytes, if the system tells. */
 export function memory({ child }) {
   try {
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))[1]) / 1024;
@@ -158,7 +158,7 @@ export function memory({ child }) {
   }
 }
 
-/** The processor time that a target has taken so far, with the processes that it has started, in microseconds, where the system tells. */
+/** The processor time that a target has taken so far, with the processes that it has started, in microseconds, if the system tells. */
 function processorTime({ child }) {
   try {
     const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').match(/\d+/g) ?? [];
@@ -172,7 +172,7 @@ function processorTime({ child }) {
   }
 }
 
-/** A load of pages at these paths, in turn, each of so many animals. */
+/** A load of pages at these paths, in turn, each of so many pets. */
 export function pages(name, paths, animals) {
   return {
     name,
@@ -182,7 +182,7 @@ export function pages(name, paths, animals) {
   };
 }
 
-/** A load of single animals, of so many that there are: a thousand of them in no order, the same for all. */
+/** A load of single pets, of so many that there are: a thousand of them in no order, the same for all. */
 export function single(animals) {
   const ids = Array.from({ length: 1_000 }, (_, i) => 1 + ((i * 7_919) % animals));
   const asked = new Set(ids);

@@ -57,7 +57,7 @@ describe.each(lastingKinds)('the check of a store on $name', (kind) => {
 
   afterEach(() => store.remove());
 
-  it('finds no key where nothing is stored yet, and makes no table and no file', async () => {
+  it('finds no key if nothing is stored yet, and makes no table and no file', async () => {
     for (let i = 0; i < 2; i++) {
       const { database, schema, 'API keys': keys } = await found(store.url);
       expect(database?.state).toBe('ok');
@@ -100,7 +100,7 @@ describe.each(lastingKinds)('the check of a store on $name', (kind) => {
     ]);
   });
 
-  it('fails where a newer build has changed the schema', async () => {
+  it('fails if a newer build has changed the schema', async () => {
     await migrate(store.url);
     await say(store.url, `INSERT INTO migrations (timestamp, name) VALUES (1, 'Later1')`);
     expect((await found(store.url)).schema).toMatchObject({ state: 'fail', found: expect.stringContaining('Later1') });
@@ -136,7 +136,7 @@ describeOnServers(
 
     afterEach(() => store.remove());
 
-    it.each(['SQL_ASCII', 'LATIN1'])('fails where its encoding is %s, and a start says the same', async (encoding) => {
+    it.each(['SQL_ASCII', 'LATIN1'])('fails if its encoding is %s, and a start says the same', async (encoding) => {
       const name = `${new URL(store.url).pathname.slice(1)}_other`;
       await say(
         store.url,
@@ -156,7 +156,7 @@ describeOnServers(
       }
     });
 
-    it('fails where its transactions are read-only unless they say otherwise', async () => {
+    it('fails if its transactions are read-only unless they say otherwise', async () => {
       const name = new URL(store.url).pathname.slice(1);
       await say(store.url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
       expect((await found(store.url)).writing).toMatchObject({
@@ -187,7 +187,7 @@ describeOnServers(
 
     afterAll(() => server?.remove());
 
-    it('warns of torn pages, and fails where nothing is written through', async () => {
+    it('warns of torn pages, and fails if nothing is written through', async () => {
       if (!server) return;
       const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
       const set = async (name: string) => {
@@ -215,14 +215,14 @@ describeOnServers(
 
     afterEach(() => store.remove());
 
-    it('fails where a column cannot hold every name, and a start says the same', async () => {
+    it('fails if a column cannot hold every name, and a start says the same', async () => {
       await say(store.url, 'ALTER TABLE pet MODIFY name varchar(255) CHARACTER SET latin1 NOT NULL');
       const finding = (await found(store.url)).encoding as Finding;
       expect(finding).toMatchObject({ state: 'fail', found: expect.stringContaining('pet.name') });
       await expect(openStoreAt(store.url)).rejects.toThrow(words(finding));
     });
 
-    it('warns where a column takes different texts for the same', async () => {
+    it('warns if a column takes different texts for the same', async () => {
       const column = 'varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL';
       await say(store.url, `ALTER TABLE idempotency_key MODIFY token ${column}`);
       expect((await found(store.url)).encoding).toMatchObject({
@@ -246,7 +246,7 @@ describeOnServers(
 
     afterAll(() => server?.remove());
 
-    it('warns of what a crash can harm, and fails where nothing is written through, or nothing at all', async () => {
+    it('warns of what a crash can harm, and fails if nothing is written through, or nothing at all', async () => {
       if (!server) return;
       const url = `mariadb://root@127.0.0.1:${server.port}/mysql`;
       const { durability, writing } = await found(url);
@@ -324,7 +324,7 @@ describe('petstore check', () => {
     expect((await folder.run(['check'])).out).toMatch(/^STATE {2}NAME .*\n(?:(?:ok {3}|warn ) {2}\S.*\n)+$/);
   });
 
-  it('tells the rest where the database cannot be reached, and no password', async () => {
+  it('tells the rest if the database cannot be reached, and no password', async () => {
     writeFileSync(join(folder.path, '.env'), 'DATABASE_URL=postgres://shop:hunter2@127.0.0.1:1/pets\n', {
       mode: 0o600,
     });
@@ -337,7 +337,7 @@ describe('petstore check', () => {
     expect(out).not.toMatch(/hunter2|a-configured-key/);
   });
 
-  it('tells what it can where a setting is bad', async () => {
+  it('tells what it can if a setting is bad', async () => {
     const { code, by } = await check({ PORT: 'http', PORTT: '1' });
     expect(code).toBe(1);
     expect(by.settings).toMatchObject({ state: 'fail', found: expect.stringMatching(/^PORT must be/) });
@@ -366,7 +366,7 @@ describe('petstore check', () => {
     expect(await states()).toEqual(['warn', 'warn', 'warn', 'warn']);
   });
 
-  it('fails where the SQLite file, or the folder it is to be made in, cannot be written', async () => {
+  it('fails if the SQLite file, or the folder it is to be made in, cannot be written', async () => {
     if (process.getuid?.() !== 0) return;
     const program = join(buildProgram(), 'src', 'main.js');
     chmodSync(folder.path, 0o755);
@@ -381,7 +381,7 @@ describe('petstore check', () => {
     });
   });
 
-  it('warns where the disk is nearly full', () => {
+  it('warns if the disk is nearly full', () => {
     // The file system of Linux's processes has no room.
     if (process.platform !== 'linux') return;
     expect(byName(sqliteFileFindings('/proc/petstore.sqlite'))['the disk']).toMatchObject({
@@ -390,7 +390,7 @@ describe('petstore check', () => {
     });
   });
 
-  it('fails where the file is no database', async () => {
+  it('fails if the file is no database', async () => {
     writeFileSync(join(folder.path, 'notes'), 'x'.repeat(4096), { mode: 0o600 });
     const { code, by } = await check({ DATABASE_URL: 'sqlite:notes' });
     expect([code, by.database?.state]).toEqual([1, 'fail']);

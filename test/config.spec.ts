@@ -328,7 +328,7 @@ const SETTINGS: readonly Setting[] = [
   milliseconds('IDLE_TIMEOUT', ({ http }) => http.idleTimeout, 30_000),
 ];
 
-/** The message to someone who gave a bad value; fails where it was taken. */
+/** The message to someone who gave a bad value; fails if it was taken. */
 function complaint(env: Record<string, string>): string {
   try {
     readConfig(env);
@@ -426,7 +426,7 @@ describe('the environment', () => {
     }
   });
 
-  it('has an address for the metrics, where they have a port', () => {
+  it('has an address for the metrics, if they have a port', () => {
     const metrics = (host: string) => readConfig({ METRICS_PORT: '9464', METRICS_HOST: host }).metrics;
     expect(metrics('')).toEqual({ port: 9464, host: '127.0.0.1' });
     expect(metrics('0.0.0.0')).toEqual({ port: 9464, host: '0.0.0.0' });

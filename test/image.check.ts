@@ -18,7 +18,7 @@ import { buildImage, Image } from './support/dockerfile.js';
 
 const KEY = 'a-key-of-the-environment';
 
-/** Whom the container runs as, where this machine lets us: nobody. */
+/** Whom the container runs as, if this machine lets us: nobody. */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /** As the base image would: its commands are looked up in the same place. */
@@ -80,7 +80,7 @@ describe('what the Dockerfile builds', () => {
     expect(Object.keys(devDependencies as object)).toContain('typescript');
   });
 
-  it('serves, adds an animal and lists it', async () => {
+  it('serves, adds a pet and lists it', async () => {
     expect(await health()).toBe(1);
     const [command, ...args] = image.command as [string, ...string[]];
     service = spawn(command, args, { ...inContainer(), stdio: ['ignore', 'pipe', 'inherit'] });

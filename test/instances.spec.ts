@@ -81,7 +81,7 @@ describeOnServers('two processes on one $name', (kind) => {
     return (await answer.json()) as Pet;
   };
 
-  /** All animals, the pages asked of the instances in turn. */
+  /** All pets, the pages asked of the instances in turn. */
   const walk = async (): Promise<Pet[]> => {
     const found: Pet[] = [];
     let path: string | undefined = '/v1/pets?limit=50';
@@ -94,7 +94,7 @@ describeOnServers('two processes on one $name', (kind) => {
     return found;
   };
 
-  it('give each animal an id of its own, the newest first, and take each other’s cursors, under load', async () => {
+  it('give each pet an id of its own, the newest first, and take each other’s cursors, under load', async () => {
     const added: Pet[] = [];
     const writer = async (number: number) => {
       let last = 0;

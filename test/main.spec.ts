@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { isIssuedKey } from '../src/domain/keys/api-key.js';
 import { freshFolder } from './support/fresh-folder.js';
 
-// Each command is a process of its own, which takes its time where many run at once.
+// Each command is a process of its own, which takes its time if many run at once.
 jest.setTimeout(120_000);
 
 const folder = freshFolder();
 
-/** What a command prints; fails where it does not end well, or writes to standard error. */
+/** What a command prints; fails if it does not end well, or writes to standard error. */
 async function printed(...args: string[]): Promise<string> {
   const outcome = await folder().run(args);
   expect(outcome).toEqual({ code: 0, out: outcome.out, err: '' });
@@ -47,7 +47,7 @@ describe('the first start', () => {
     expect((await printed('keys', 'list')).trimEnd().split('\n')).toHaveLength(1);
   });
 
-  it('shows and makes no key where one is configured', async () => {
+  it('shows and makes no key if one is configured', async () => {
     const service = await folder().serve({ API_KEYS: 'a-configured-key' });
     expect((await service.send('a-configured-key')).status).toBe(200);
     await service.end('SIGINT');
@@ -56,7 +56,7 @@ describe('the first start', () => {
 });
 
 describe('the second start', () => {
-  it('has the animals and the keys of the first, killed in the midst of it or not, and shows no key', async () => {
+  it('has the pets and the keys of the first, killed in the midst of it or not, and shows no key', async () => {
     const first = await folder().serve();
     const key = first.key as string;
     const bella = await first.add(key, { name: 'Bella 🐶', categoryId: 1 });
@@ -125,7 +125,7 @@ describe('keys', () => {
     expect(await printed('keys', 'list')).toMatch(new RegExp(`^first +\\S+ +\\S+ \\S+ +${today} \\S+ +- +valid$`, 'm'));
   });
 
-  it('are not revoked where no key is meant', async () => {
+  it('are not revoked if no key is meant', async () => {
     expect(await complaint(['keys', 'revoke', 'nobody'])).toContain('"nobody"');
   });
 

@@ -5,7 +5,7 @@ import Libsql from 'libsql';
 import { buildProgram } from './support/program.js';
 import { WorkingFolder } from './support/working-folder.js';
 
-// Each command is a process of its own, which takes its time where many run at once.
+// Each command is a process of its own, which takes its time if many run at once.
 jest.setTimeout(120_000 + 10_000 * Number(process.env.BACKUPS ?? 0));
 
 let program: string;
@@ -23,7 +23,7 @@ beforeEach(() => {
 
 afterEach(() => folder.remove());
 
-/** What a command prints; fails where it does not end well. */
+/** What a command prints; fails if it does not end well. */
 async function printed(...args: string[]): Promise<string> {
   const outcome = await folder.run(args);
   expect(outcome).toEqual({ code: 0, out: outcome.out, err: '' });
@@ -195,7 +195,7 @@ describe('backup and restore', () => {
     expect(readdirSync(folder.path)).not.toContain('nowhere');
   });
 
-  it('restore where a file was put by hand beside the log of another, and where it is damaged, or gone', async () => {
+  it('restore if a file was put by hand beside the log of another, and if it is damaged, or gone', async () => {
     const service = await folder.serve();
     const key = service.key as string;
     const bella = await service.add(key, { name: 'Bella', categoryId: 1 });
@@ -217,7 +217,7 @@ describe('backup and restore', () => {
     }
   });
 
-  it('make whole backups while 32 clients write: each has every animal that was acknowledged before it began', async () => {
+  it('make whole backups while 32 clients write: each has every pet that was acknowledged before it began', async () => {
     const service = await folder.serve();
     const key = service.key as string;
     const acknowledged: number[] = [];

@@ -9,7 +9,7 @@ interface Document {
   info: { version: string };
 }
 
-/** openapi.yaml as it was committed last; undefined where there is no git, or no commit of it. */
+/** openapi.yaml as it was committed last; undefined if there is no git, or no commit of it. */
 function committed(): Document | undefined {
   try {
     const text = execFileSync('git', ['show', 'HEAD:openapi.yaml'], { encoding: 'utf8', stdio: 'pipe' });
@@ -100,7 +100,7 @@ describe('a change of the document', () => {
       '$1- name: page\n$1  in: query\n$1  required: true\n$1- name: limit\n',
       ['paths /pets get parameters query page is now required'],
     ],
-  ])('is told where %s', (_change, part, other, sentences) => {
+  ])('is told if %s', (_change, part, other, sentences) => {
     const changed = yaml.replace(part, other);
     expect(changed).not.toBe(yaml);
     expect(breakingChanges(load(yaml), load(changed))).toEqual(sentences);

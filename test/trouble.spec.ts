@@ -68,7 +68,7 @@ describeOnServers('a $name that cannot be reached', (kind) => {
     );
   };
 
-  it('is answered by 503 within the limits where it hangs, and serves again where the old connections are lost for good', async () => {
+  it('is answered by 503 within the limits if it hangs, and serves again if the old connections are lost for good', async () => {
     await Promise.all(Array.from({ length: 20 }, () => service.send('/v1/pets')));
     proxy.hang();
     const start = performance.now();
@@ -80,7 +80,7 @@ describeOnServers('a $name that cannot be reached', (kind) => {
     expect((await service.add(bella)).status).toBe(201);
   });
 
-  it('is answered by 503 for a commit whose answer was lost, and the animal is there once, for who asks again', async () => {
+  it('is answered by 503 for a commit whose answer was lost, and the pet is there once, for who asks again', async () => {
     const headers = { 'Idempotency-Key': 'lost' };
     await service.add({ ...bella, name: 'first' }, { 'Idempotency-Key': 'first' });
     proxy.loseAnswers();
@@ -97,7 +97,7 @@ describeOnServers('a $name that cannot be reached', (kind) => {
     expect(listed.filter(({ name }) => name === 'Bella')).toHaveLength(1);
   });
 
-  it('is answered by 503 where it refuses, and never by 401', async () => {
+  it('is answered by 503 if it refuses, and never by 401', async () => {
     await proxy.close();
     for (const answer of await askAll()) expectUnavailable(answer);
   });
@@ -146,7 +146,7 @@ describe('a PostgreSQL of the test’s own', () => {
     expect(await recovery(service)).toBeLessThan(RECOVERY);
   });
 
-  it('that is killed and started again under load gives 201, 200 and 503 alone, and has every animal of a 201', async () => {
+  it('that is killed and started again under load gives 201, 200 and 503 alone, and has every pet of a 201', async () => {
     const service = await start({ POOL_TIMEOUT: '2000', STATEMENT_TIMEOUT: '2000' });
     const statuses = new Set<number>();
     const acknowledged = new Map<string, string>();

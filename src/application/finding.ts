@@ -25,7 +25,7 @@ export function fail(name: string, found: string, advice: string): Finding {
   return { name, state: 'fail', found, advice };
 }
 
-/** A finding in words, for whoever runs the service: the same in the list of them and where a start is refused. */
+/** A finding in words, for whoever runs the service: the same in the list of them and if a start is refused. */
 export function words({ found, advice }: Finding): string {
   return advice === undefined ? found : `${found} ${advice}`;
 }

@@ -7,7 +7,7 @@ const NO_BROWSER = 'No Chromium is installed ("apt-get install chromium"), nor n
 if (browserPath !== undefined) describeDocs(browserPath);
 else {
   describe('the documentation in a browser', () => {
-    it('is tried where one is installed', () => {
+    it('is tried if one is installed', () => {
       if (process.env.PETSTORE_REQUIRE_BROWSER === '1') throw new Error(NO_BROWSER);
       process.stderr.write(`\n  The documentation was NOT tried in a browser. ${NO_BROWSER}\n\n`);
     });
@@ -86,7 +86,7 @@ function describeDocs(path: string): void {
       await page.locator('button.authorize.locked').waitFor();
     });
 
-    it('adds an animal', async () => {
+    it('adds a pet', async () => {
       const block = await open('createPet');
       await block.locator('textarea').fill('{"name":"Ünal 🐢","categoryId":9007199254740993}');
       const { status, body } = await execute('createPet');
@@ -97,7 +97,7 @@ function describeDocs(path: string): void {
       await browser.picture('docs-createPet', block);
     });
 
-    it('lists the animals of a status', async () => {
+    it('lists the pets of a status', async () => {
       const block = await open('listPets');
       await block.locator('tr[data-param-name="limit"] input').fill('5');
       await block.locator('tr[data-param-name="status"] select').selectOption('available');

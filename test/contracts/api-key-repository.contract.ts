@@ -81,7 +81,7 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       expect(await keys.list()).toEqual([first, second, third]);
     });
 
-    it('lists nothing where nothing is', async () => {
+    it('lists nothing if nothing is', async () => {
       expect(await keys.list()).toEqual([]);
       expect(await keys.uses()).toEqual([]);
     });
@@ -150,7 +150,7 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       expect((await keys.uses())[0]?.getPetCalls).toBe(2 ** 32);
     });
 
-    it('has another revision after each change, where it has one at all', async () => {
+    it('has another revision after each change, if it has one at all', async () => {
       const seen = [keys.revision()];
       await keys.add(newKey());
       seen.push(keys.revision());
@@ -198,7 +198,7 @@ export function describeLastingApiKeyRepository(kind: StoreKind): void {
       expect(await ours.find(digest('1'))).toEqual(newKey({ revokedAt: LATER }));
     });
 
-    it('has another revision after each change by another connection, where it has one at all', async () => {
+    it('has another revision after each change by another connection, if it has one at all', async () => {
       const { keys: ours } = await store.open();
       const { keys: theirs } = await store.open();
       const seen = [ours.revision()];
@@ -228,7 +228,7 @@ export function describeLastingApiKeyRepository(kind: StoreKind): void {
       expect(await stores[0]!.keys.uses()).toEqual([use({ getPetCalls: 15, lastGetPetAt: NOW })]);
     });
 
-    it('records all uses or none, so that they count once where they are recorded again', async () => {
+    it('records all uses or none, so that they count once if they are recorded again', async () => {
       const { keys } = await store.open();
       const uses = ['1', '2', '3'].map((digit) => use({ digest: digest(digit), getPetCalls: 1, lastGetPetAt: NOW }));
       const faulty = { ...uses[1]!, name: null as unknown as string };

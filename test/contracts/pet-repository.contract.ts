@@ -52,16 +52,16 @@ function ids(pets: readonly Pet[]): bigint[] {
   return pets.map(({ id }) => id);
 }
 
-/** Adds animals one after the other, and resolves to them in that order. */
+/** Adds pets one after the other, and resolves to them in that order. */
 async function addAll(pets: PetRepository, news: readonly NewPet[]): Promise<Pet[]> {
   const added: Pet[] = [];
   for (const each of news) added.push((await pets.add(each)).pet);
   return added;
 }
 
-/** What every store of animals does, whatever it is made of. */
+/** What every store of pets does, whatever it is made of. */
 export function describePetRepository(kind: StoreKind): void {
-  describe(`the animals in ${kind.name}`, () => {
+  describe(`the pets in ${kind.name}`, () => {
     const store = freshStore(kind);
     let pets: PetRepository;
 
@@ -69,7 +69,7 @@ export function describePetRepository(kind: StoreKind): void {
       ({ pets } = await store.open());
     });
 
-    it('resolves to the animal as it was stored, with an id', async () => {
+    it('resolves to the pet as it was stored, with an id', async () => {
       const { pet, replayed } = await pets.add(newPet({ name: 'Rex', categoryId: 7n, status: 'sold' }));
       expect(pet).toStrictEqual({ id: pet.id, name: 'Rex', categoryId: 7n, status: 'sold' });
       expect(pet.id).toBeGreaterThan(0n);
@@ -78,12 +78,12 @@ export function describePetRepository(kind: StoreKind): void {
       expect(await pets.list({ limit: 2 })).toStrictEqual([pet]);
     });
 
-    it('gives each animal an id above all those before it', async () => {
+    it('gives each pet an id above all those before it', async () => {
       const added = await addAll(pets, Array<NewPet>(10).fill(newPet()));
       for (const [index, { id }] of added.entries()) if (index > 0) expect(id).toBeGreaterThan(ids(added)[index - 1]!);
     });
 
-    it('gives animals that are added at once an id each', async () => {
+    it('gives pets that are added at once an id each', async () => {
       const last = (await pets.add(newPet())).pet.id;
       const names = Array.from({ length: 600 }, (_, index) => `Pet ${index}`);
       const added = await Promise.all(names.map((name) => pets.add(newPet({ name }))));
@@ -124,7 +124,7 @@ export function describePetRepository(kind: StoreKind): void {
       expect((await pets.list({ limit: 100 })).map(({ categoryId }) => categoryId)).toEqual([...values].reverse());
     });
 
-    it('keeps the animal as it was at the call, whatever the caller makes of its own afterwards', async () => {
+    it('keeps the pet as it was at the call, whatever the caller makes of its own afterwards', async () => {
       const mine = { ...newPet({ name: 'Before' }) } as { -readonly [Field in keyof NewPet]: NewPet[Field] };
       const adding = pets.add(mine);
       mine.name = 'During';
@@ -136,14 +136,14 @@ export function describePetRepository(kind: StoreKind): void {
       expect(await pets.list({ limit: 1 })).toEqual([stored]);
     });
 
-    it('finds nothing under an id that no animal has, whichever int64 it is', async () => {
+    it('finds nothing under an id that no pet has, whichever int64 it is', async () => {
       const { pet } = await pets.add(newPet());
       for (const id of [INT64_MIN, -(2n ** 53n), -1n, 0n, pet.id + 1n, 2n ** 53n + 1n, pet.id + 2n ** 32n, INT64_MAX]) {
         expect(await pets.find(id)).toBeUndefined();
       }
     });
 
-    it('lists nothing where nothing is', async () => {
+    it('lists nothing if nothing is', async () => {
       expect(await pets.list({ limit: 20 })).toEqual([]);
       expect(await pets.list({ limit: 20, status: 'sold', before: 5n })).toEqual([]);
     });
@@ -178,12 +178,12 @@ export function describePetRepository(kind: StoreKind): void {
       }
     });
 
-    it('lists nothing of a status that no animal has', async () => {
+    it('lists nothing of a status that no pet has', async () => {
       await pets.add(newPet({ status: 'available' }));
       expect(await pets.list({ status: 'sold', limit: 20 })).toEqual([]);
     });
 
-    it('sees in the next list every animal whose add has resolved', async () => {
+    it('sees in the next list every pet whose add has resolved', async () => {
       await Promise.all(
         Array.from({ length: 50 }, async () => {
           const { pet } = await pets.add(newPet());
@@ -323,12 +323,12 @@ export function describePetRepository(kind: StoreKind): void {
   });
 }
 
-/** What every store of animals does besides that is there for more than one process, and longer than any of them. */
+/** What every store of pets does besides that is there for more than one process, and longer than any of them. */
 export function describeLastingPetRepository(kind: StoreKind): void {
-  describe(`the animals in ${kind.name}, which lasts`, () => {
+  describe(`the pets in ${kind.name}, which lasts`, () => {
     const store = freshStore(kind);
 
-    it('keeps the animals when it is closed', async () => {
+    it('keeps the pets when it is closed', async () => {
       const first = await store.open();
       const added = await addAll(first.pets, [
         newPet(),
@@ -391,7 +391,7 @@ export function describeLastingPetRepository(kind: StoreKind): void {
       await expect(pets.forgetIdempotencyKeys(NOW)).rejects.toThrow(StoreUnavailable);
     });
 
-    it('forgets idempotency keys, or does not, where it is closed meanwhile, and says nothing else', async () => {
+    it('forgets idempotency keys, or does not, if it is closed meanwhile, and says nothing else', async () => {
       const closed = await store.open();
       await closed.pets.add(newPet(), sent());
       const forgetting = closed.pets.forgetIdempotencyKeys(new Date(NOW.getTime() + 1));

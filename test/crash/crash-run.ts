@@ -13,7 +13,7 @@ const STATUSES = ['available', 'pending', 'sold'] as const;
 /** How many requests are on their way at the same time. */
 const WRITERS = 24;
 
-/** An animal that a writer wants added, noted before its request is sent. */
+/** A pet that a writer wants added, noted before its request is sent. */
 interface Intent {
   readonly name: string;
   readonly body: string;
@@ -65,7 +65,7 @@ class CrashRun {
     private readonly saboteur: string | undefined,
   ) {}
 
-  /** Lets the service live until so many more animals are acknowledged, however long that takes. */
+  /** Lets the service live until so many more pets are acknowledged, however long that takes. */
   async writeUntilKilled(acknowledgements: number): Promise<void> {
     const { service, port } = await this.start(this.saboteur);
     const agent = new Agent({ keepAlive: true, maxSockets: WRITERS });
@@ -91,7 +91,7 @@ class CrashRun {
   async inspect(kills: number): Promise<CrashReport> {
     const { service, port } = await this.start();
     const agent = new Agent({ keepAlive: true });
-    // What was sent with a key and never answered is sent once more: the outcome must be one animal.
+    // What was sent with a key and never answered is sent once more: the outcome must be one pet.
     for (const intent of this.intents) {
       if (intent.key === undefined || intent.acknowledged !== undefined) continue;
       this.retries++;
@@ -161,7 +161,7 @@ class CrashRun {
     if (id > this.highest) this.highest = id;
   }
 
-  /** The texts of all animals that match, newest first, page by page. */
+  /** The texts of all pets that match, newest first, page by page. */
   private async list(agent: Agent, port: number, filter: string): Promise<string[]> {
     const found: string[] = [];
     let path: string | undefined = `/v1/pets?limit=100${filter}`;

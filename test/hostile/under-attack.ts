@@ -183,7 +183,7 @@ export class ServiceUnderAttack {
 }
 
 /**
- * The service of the suite around it, by so many processes. After each case it must be unharmed; where a case has harmed it, the next
+ * The service of the suite around it, by so many processes. After each case it must be unharmed; if a case has harmed it, the next
  * one gets another.
  */
 export function underAttack(

@@ -60,7 +60,7 @@ describe('a service that is told to stop', () => {
     while (await taken());
   }
 
-  it('exits with 0 at once where nothing is under way but connections that are kept open', async () => {
+  it('exits with 0 at once if nothing is under way but connections that are kept open', async () => {
     const port = await start();
     await ask(port);
     // One on which nothing has come yet is there before the next answer.
@@ -88,7 +88,7 @@ describe('a service that is told to stop', () => {
     left.close();
   });
 
-  it('exits with 1 where what is under way is not finished in time', async () => {
+  it('exits with 1 if what is under way is not finished in time', async () => {
     const port = await start({ STOP_TIMEOUT: '200' });
     const lock = openDatabase();
     lock.exec('BEGIN IMMEDIATE');
@@ -132,7 +132,7 @@ describe('a service that is told to stop', () => {
     expect(await ended).toBe(0);
   });
 
-  it('exits with 0 where npm started it', async () => {
+  it('exits with 0 if npm started it', async () => {
     const DATABASE_URL = `sqlite:${join(folder().path, 'npm.sqlite')}`;
     const npm = spawn('npm', ['start', '--silent'], {
       env: { ...process.env, ...PRODUCTION, PORT: '0', DATABASE_URL },

@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { Connection } from '../support/connection.js';
 import { freshFolder } from '../support/fresh-folder.js';
 
-// A service is up to three processes, which take their time where many run at once.
+// A service is up to three processes, which take their time if many run at once.
 jest.setTimeout(60_000);
 
 const KEY = 'key-of-the-connections-test';

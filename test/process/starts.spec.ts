@@ -8,7 +8,7 @@ import { describeOnServers } from '../support/on-servers.js';
 import { Proxy } from '../support/proxy.js';
 import { storeKinds, TestStore } from '../support/stores.js';
 
-// Each start is a process of its own, which takes its time where many run at once.
+// Each start is a process of its own, which takes its time if many run at once.
 jest.setTimeout(120_000);
 
 /** Within what time a start has failed, in milliseconds; the limits of the database are far above it. */

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freshFolder } from '../support/fresh-folder.js';
 import { RunningService } from '../support/working-folder.js';
 
-// A service is up to three processes, which take their time where many run at once.
+// A service is up to three processes, which take their time if many run at once.
 jest.setTimeout(60_000);
 
 const KEY = 'key-of-the-stop-test';

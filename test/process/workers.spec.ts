@@ -20,7 +20,7 @@ import Libsql from 'libsql';
 import { freshFolder } from '../support/fresh-folder.js';
 import { RunningService, WorkingFolder } from '../support/working-folder.js';
 
-// Each service is three processes, which take their time where many run at once.
+// Each service is three processes, which take their time if many run at once.
 jest.setTimeout(120_000);
 
 const KEY = 'key-of-the-workers-test';
@@ -37,7 +37,7 @@ interface Answer {
 interface Ask {
   readonly body?: string;
   readonly headers?: Record<string, string>;
-  /** Where absent, the request has a connection of its own, and so another worker than the one before. */
+  /** If absent, the request has a connection of its own, and so another worker than the one before. */
   readonly agent?: Agent;
   /** Is called once the request is handed to the connection. */
   readonly sent?: () => void;
@@ -133,7 +133,7 @@ function holdDatabase(): () => void {
   };
 }
 
-/** Sends an animal to each of the two workers, over connections that are kept; resolves once both are under way. */
+/** Sends a pet to each of the two workers, over connections that are kept; resolves once both are under way. */
 async function addToEach(service: RunningService): Promise<Promise<Answer | string>[]> {
   const agents = [new Agent({ keepAlive: true }), new Agent({ keepAlive: true })];
   // A connection belongs to a worker for good; the two, one after the other, to one each.
@@ -226,7 +226,7 @@ describe('a service of several workers', () => {
     taken.close();
   });
 
-  it('writes as one process does: every id once, each animal in the lists at once, and twins as one animal', async () => {
+  it('writes as one process does: every id once, each pet in the lists at once, and twins as one pet', async () => {
     const service = await folder().serve(PRODUCTION);
     const ids: number[] = [];
     await times(8, async () => {
@@ -319,7 +319,7 @@ describe('a service of several workers that is told to stop', () => {
     expect(await service.ended()).toBe(0);
   });
 
-  it('exits with 1 where what is under way is not finished in time', async () => {
+  it('exits with 1 if what is under way is not finished in time', async () => {
     const service = await folder().serve({ ...PRODUCTION, STOP_TIMEOUT: '200' });
     const { workers } = service;
     const release = holdDatabase();
@@ -394,7 +394,7 @@ describe('a worker that ends', () => {
     expect(await service.end('SIGTERM')).toBe(0);
   });
 
-  it('is tried again, ever more slowly, where the next one does not come so far', async () => {
+  it('is tried again, ever more slowly, if the next one does not come so far', async () => {
     const service = await folder().serve(PRODUCTION);
     const file = new Libsql(join(folder().path, 'data/petstore.sqlite'));
     file.exec(`INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`);
@@ -408,7 +408,7 @@ describe('a worker that ends', () => {
     expect(await service.end('SIGTERM')).toBe(0);
   });
 
-  it('is tried again where the program is not there for a moment', async () => {
+  it('is tried again if the program is not there for a moment', async () => {
     const { program } = folder();
     const copy = `${program}-${process.pid}`;
     cpSync(program, copy, { recursive: true });
@@ -432,7 +432,7 @@ describe('a worker that ends', () => {
     ['has no descriptors left to start one', 'EMFILE', '--nofile', '3', '1024'],
     // And this it throws; the environment may take a quarter of the stack.
     ['has a larger environment than it may hand on', 'E2BIG', '--stack', '1048576', '8388608'],
-  ])('is tried again where the primary %s', async (_what, error, limit, low, high) => {
+  ])('is tried again if the primary %s', async (_what, error, limit, low, high) => {
     const filler = 'x'.repeat(100_000);
     const service = await folder().serve({ ...PRODUCTION, FILLER_1: filler, FILLER_2: filler, FILLER_3: filler });
     const setLimit = (most: string) => execFileSync('prlimit', ['--pid', String(service.pid), `${limit}=${most}:`]);
@@ -450,7 +450,7 @@ describe('a worker that ends', () => {
     expect(await service.end('SIGTERM')).toBe(0);
   });
 
-  it('ends in order where the primary was killed', async () => {
+  it('ends in order if the primary was killed', async () => {
     const service = await folder().serve(PRODUCTION);
     const { workers } = service;
     const release = holdDatabase();

@@ -63,7 +63,7 @@ export class ApiContract {
     this.schemas = { ...schemas, Pet: { ...schemas.Pet, type: 'object', unevaluatedProperties: false } };
   }
 
-  /** Throws where an answer is not as the document says: its status, its headers, its error code or its body. */
+  /** Throws if an answer is not as the document says: its status, its headers, its error code or its body. */
   check(method: string, target: string, answer: Answer): void {
     try {
       this.hold(method, target, answer);

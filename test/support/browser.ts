@@ -12,7 +12,7 @@ const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** The path of an installed Chromium; undefined where there is none. */
+/** The path of an installed Chromium; undefined if there is none. */
 export const browserPath = PLACES.find((path) => existsSync(path));
 
 /** A page in a browser of its own, new and empty, that writes down whatever goes wrong in it. */

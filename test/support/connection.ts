@@ -7,7 +7,7 @@ export interface WireAnswer {
   /** Header fields in the order and spelling of the answer. */
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly body: string;
-  /** The value of a header, or undefined where it is absent; fails where it stands twice. */
+  /** The value of a header, or undefined if it is absent; fails if it stands twice. */
   header(name: string): string | undefined;
 }
 
@@ -65,7 +65,7 @@ export class Connection {
     this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
-  /** The next answer, 1xx included; rejects where the connection is closed before it is whole. */
+  /** The next answer, 1xx included; rejects if the connection is closed before it is whole. */
   async answer(bodiless = false): Promise<WireAnswer> {
     for (;;) {
       const answer = this.take(bodiless);

@@ -6,7 +6,7 @@ import { openStoreAt, StoreKind, TestStore } from './stores.js';
 export interface FreshStore {
   /** Its `DATABASE_URL`. */
   readonly url: string;
-  /** Opens it. Where it lasts, each opening is what another process would have: a connection of its own to the same data. */
+  /** Opens it. If it lasts, each opening is what another process would have: a connection of its own to the same data. */
   open(): Promise<Store>;
 }
 

@@ -2,7 +2,7 @@ import { describe, it } from '@jest/globals';
 import { serverKinds, StoreKind } from './stores.js';
 
 /**
- * A suite for each kind of database server, or for the one of this name; told as skipped where the machine has none, because Jest
+ * A suite for each kind of database server, or for the one of this name; told as skipped if the machine has none, because Jest
  * takes a suite for nothing as a failure. `PETSTORE_REQUIRE_STORES` makes it one.
  */
 export function describeOnServers(title: string, suite: (kind: StoreKind) => void, only?: string): void {

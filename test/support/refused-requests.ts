@@ -4,7 +4,7 @@ import { Service } from './service.js';
 
 const PET = '{"name":"Bella","categoryId":1}';
 
-/** A request without a body, with a key or, where it is empty, without; `more` is whole lines. */
+/** A request without a body, with a key or, if it is empty, without; `more` is whole lines. */
 export const getRequest = (key: string, target: string, more = ''): string =>
   `GET ${target} HTTP/1.1\r\nHost: x\r\n${key && `Authorization: Bearer ${key}\r\n`}${more}\r\n`;
 

@@ -22,7 +22,7 @@ export interface TestServer {
   remove(): Promise<void>;
 }
 
-/** A new PostgreSQL, user postgres, trusted; undefined where the machine has no binaries of it. */
+/** A new PostgreSQL, user postgres, trusted; undefined if the machine has no binaries of it. */
 export async function newPostgres(...settings: string[]): Promise<TestServer | undefined> {
   const installed = existsSync('/usr/lib/postgresql')
     ? readdirSync('/usr/lib/postgresql').sort((a, b) => Number(b) - Number(a))
@@ -40,7 +40,7 @@ export async function newPostgres(...settings: string[]): Promise<TestServer | u
   );
 }
 
-/** A new MariaDB, user root, no password; undefined where the machine has no binaries of it. */
+/** A new MariaDB, user root, no password; undefined if the machine has no binaries of it. */
 export async function newMariadb(...settings: string[]): Promise<TestServer | undefined> {
   const folders = ['/usr/sbin', '/usr/local/sbin'];
   const [install, mariadbd] = [binary('mariadb-install-db', folders), binary('mariadbd', folders)];

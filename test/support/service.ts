@@ -22,7 +22,7 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: Record<string, string | string[]>;
   readonly body?: string | Buffer;
-  /** Whether to send the key of the test; yes where absent. */
+  /** Whether to send the key of the test; yes if absent. */
   readonly key?: boolean;
 }
 
@@ -53,7 +53,7 @@ export class Service {
   }
 
   /**
-   * Sends a request on a connection of its own. A path may be any request target. Rejects where an answer of 204 or 304 has what HTTP
+   * Sends a request on a connection of its own. A path may be any request target. Rejects if an answer of 204 or 304 has what HTTP
    * forbids it, or the answer to one under `/v1` is not as the service's own OpenAPI document says.
    */
   async send(path: string, ask: Ask = {}): Promise<Answer> {

@@ -91,7 +91,7 @@ export const lastingKinds: readonly StoreKind[] = [sqlite, ...serverKinds];
 /** Every kind of store that there is; suites that say "on every store" run once on each. */
 export const storeKinds: readonly StoreKind[] = [memory, ...lastingKinds];
 
-/** Opens the store at a URL, as the service does; where it lasts, what was stored there before is there. */
+/** Opens the store at a URL, as the service does; if it lasts, what was stored there before is there. */
 export function openStoreAt(url: string): Promise<Store> {
   const { database, databaseLimits } = readConfig({ DATABASE_URL: url });
   return openStore(database, databaseLimits, new NodeSecrets(), () => undefined);

@@ -104,12 +104,12 @@ export class RunningService {
     return /(?:open at |"address":")(http:[^\s"]+)/.exec(this.log)?.[1] as string;
   }
 
-  /** The key that the greeting shows; undefined where it shows none. */
+  /** The key that the greeting shows; undefined if it shows none. */
   get key(): string | undefined {
     return /^Key: +(\S+)/m.exec(this.log)?.[1];
   }
 
-  /** Resolves once the output matches; rejects where the process ends before. */
+  /** Resolves once the output matches; rejects if the process ends before. */
   async greeted(greeting: RegExp): Promise<void> {
     while (!greeting.test(this.out())) {
       const ended = once(this.process, 'close').then(() => {
@@ -119,13 +119,13 @@ export class RunningService {
     }
   }
 
-  /** Sends a signal, and resolves to the exit code once the process has ended; null where the signal ended it. */
+  /** Sends a signal, and resolves to the exit code once the process has ended; null if the signal ended it. */
   end(signal: NodeJS.Signals): Promise<number | null> {
     this.process.kill(signal);
     return this.ended();
   }
 
-  /** Resolves to the exit code once the process, and all that write to its outputs, have ended; null where a signal ended it. */
+  /** Resolves to the exit code once the process, and all that write to its outputs, have ended; null if a signal ended it. */
   async ended(): Promise<number | null> {
     await this.closed;
     return this.process.exitCode;
@@ -136,7 +136,7 @@ export class RunningService {
     return fetch(this.address + path, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } });
   }
 
-  /** Adds an animal, and resolves to its JSON text. */
+  /** Adds a pet, and resolves to its JSON text. */
   async add(key: string, pet: object): Promise<string> {
     const headers = { 'Content-Type': 'application/json' };
     const answer = await this.send(key, '/pets', { method: 'POST', headers, body: JSON.stringify(pet) });

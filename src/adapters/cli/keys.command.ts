@@ -16,7 +16,7 @@ export function addKeysCommand(petstore: Command, actions: Actions, print: Print
     .requiredOption('--name <name>', 'whose key it is, for people: 1 to 64 printable ASCII characters')
     .option(
       '--expires <time>',
-      'after how long it ends, as 90d, 12h or 30m, or when, as 2027-01-31; never where absent',
+      'after how long it ends, as 90d, 12h or 30m, or when, as 2027-01-31; never if absent',
       expiry,
     )
     .option('--quiet', 'print the key alone')
@@ -50,7 +50,7 @@ export function addKeysCommand(petstore: Command, actions: Actions, print: Print
 
   keys
     .command('revoke')
-    .description('end a key at once, or within 5 seconds where instances share a database server')
+    .description('end a key at once, or within 5 seconds if instances share a database server')
     .argument('<key>', 'its name or its prefix')
     .action(async (nameOrPrefix: string) => {
       const key = await actions.withKeys((service) => service.revoke(nameOrPrefix));

@@ -43,7 +43,7 @@ describe('the petstore command', () => {
     };
   });
 
-  /** Runs a command, and resolves to what it prints; rejects with what it says where it is misused. */
+  /** Runs a command, and resolves to what it prints; rejects with what it says if it is misused. */
   async function run(...args: string[]): Promise<string> {
     const printed: string[] = [];
     const said: string[] = [];
@@ -63,7 +63,7 @@ describe('the petstore command', () => {
     return printed.join('\n');
   }
 
-  it('makes and restores a backup, and says what is in it, and where what was there is kept, if anything was', async () => {
+  it('makes and restores a backup, and says what is in it, and if what was there is kept, if anything was', async () => {
     expect(await run('backup', 'a')).toBe('Backed up 2 animals and 1 keys to a; they have the checksum of a.');
     const restored = 'Restored 2 animals and 1 keys from a; they have the checksum of a.';
     expect(await run('restore', 'a')).toBe(restored);
@@ -96,7 +96,7 @@ describe('the petstore command', () => {
     }
   });
 
-  it('serves where nothing else is asked for', async () => {
+  it('serves if nothing else is asked for', async () => {
     await run();
     await run('serve');
     expect(served).toBe(2);

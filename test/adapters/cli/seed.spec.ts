@@ -42,21 +42,21 @@ describe.each(lastingKinds)('petstore seed on $name', (kind) => {
     return page.pets.map(({ name, categoryId, status }) => ({ name, categoryId, status }));
   }
 
-  it('adds as many animals as it is asked for, in more than one batch', async () => {
+  it('adds as many pets as it is asked for, in more than one batch', async () => {
     const { printed, drawn } = await seed('--count 600');
     expect(printed).toEqual(['Added 600 animals.']);
     expect(drawn).toBe('');
     expect((await pets.list({ limit: 1 })).pets[0]?.id).toBe(600n);
   });
 
-  it('adds animals that a client could have added, of each status', async () => {
+  it('adds pets that a client could have added, of each status', async () => {
     const found = await newest(100);
     expect(found.filter(({ name }) => petNameFault(name) !== undefined)).toEqual([]);
     expect(new Set(found.map(({ status }) => status))).toEqual(new Set(['available', 'pending', 'sold']));
     expect(new Set(found.map(({ name }) => name)).size).toBeGreaterThan(20);
   });
 
-  it('adds the same animals for the same seed, and others for another', async () => {
+  it('adds the same pets for the same seed, and others for another', async () => {
     await seed('--count 50 --seed 7');
     const seven = await newest(50);
     await seed('--count 50 --seed 8');

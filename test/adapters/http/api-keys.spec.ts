@@ -30,7 +30,7 @@ describe.each(storeKinds)('API keys on $name', (kind) => {
     await store.remove();
   });
 
-  /** Lists animals with these Authorization headers. */
+  /** Lists pets with these Authorization headers. */
   const list = (...authorization: string[]): Promise<WireAnswer> =>
     Connection.ask(
       service.port,
@@ -94,7 +94,7 @@ describe.each(storeKinds)('API keys on $name', (kind) => {
     expect(keyText(issued.slice(5, 35))).toBe(issued);
   });
 
-  it('stop where they are revoked: at once on a store of one machine, within 5 seconds on any', async () => {
+  it('stop if they are revoked: at once on a store of one machine, within 5 seconds on any', async () => {
     const { text, key } = await keys.create('to be revoked');
     expect((await list(`Bearer ${text}`)).status).toBe(200);
     const revoked = Date.now();
@@ -105,7 +105,7 @@ describe.each(storeKinds)('API keys on $name', (kind) => {
     expectChallenge(answer, 'api_key_revoked');
   });
 
-  it('stop where they expire', async () => {
+  it('stop if they expire', async () => {
     const { text } = await keys.create('short', new Date(Date.now() + 400));
     const before = await list(`Bearer ${text}`);
     expect(before.status).toBe(200);

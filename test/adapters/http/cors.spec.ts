@@ -13,7 +13,7 @@ function corsHeaders({ headers }: Answer): string[] {
   return Object.keys(headers).filter((name) => name.startsWith('access-control-'));
 }
 
-describe('CORS where nothing is set', () => {
+describe('CORS if nothing is set', () => {
   let service: Service;
 
   beforeAll(async () => {

@@ -30,7 +30,7 @@ describe.each(storeKinds)('health on $name', (kind) => {
     expect(answer.body).toBe('{"status":"ok"}');
   });
 
-  it('says what it takes where it is asked otherwise', async () => {
+  it('says what it takes if it is asked otherwise', async () => {
     const options = await service.send('/health/ready', { method: 'OPTIONS', key: false });
     expect([options.status, options.headers.allow]).toEqual([204, 'GET, HEAD, OPTIONS']);
     const post = await service.send('/health/live', { method: 'POST', key: false });
@@ -40,7 +40,7 @@ describe.each(storeKinds)('health on $name', (kind) => {
 });
 
 describe('readiness', () => {
-  it('goes with the animals and comes back with them', async () => {
+  it('goes with the pets and comes back with them', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-'));
     const file = join(folder, 'test.sqlite');
     const service = await Service.start({ DATABASE_URL: `sqlite:${file}` });

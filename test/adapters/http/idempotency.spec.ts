@@ -56,7 +56,7 @@ describe.each(storeKinds)('Idempotency-Key on $name', (kind) => {
     expect(new Set([mine.body, others.body, lower.body]).size).toBe(3);
   });
 
-  it('adds one animal for 100 twins at the same time, and answers all of them with it', async () => {
+  it('adds one pet for 100 twins at the same time, and answers all of them with it', async () => {
     const before = await count();
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => service.add(BELLA, { 'Idempotency-Key': 'twins' })),
@@ -140,7 +140,7 @@ describe('a write that another process holds up on SQLite', () => {
     await expect(answer).resolves.toMatchObject({ status: 201 });
   });
 
-  it('answers 503 where the lock is held too long, 409 to a twin before that, reads on, and resumes by itself', async () => {
+  it('answers 503 if the lock is held too long, 409 to a twin before that, reads on, and resumes by itself', async () => {
     other.exec('BEGIN IMMEDIATE');
     const first = service.add(BELLA, { 'Idempotency-Key': 'held' });
     // A turn of the event loop of both sides puts the first before its twin.

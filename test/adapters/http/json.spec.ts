@@ -50,7 +50,7 @@ describe('JSON', () => {
     expect(naughtyStrings.length).toBeGreaterThan(400);
   });
 
-  it('refuses every text of JSONTestSuite that is no JSON with 400, or 413 where it is too large', async () => {
+  it('refuses every text of JSONTestSuite that is no JSON with 400, or 413 if it is too large', async () => {
     for (const { name, input } of parsing.filter(({ name }) => name.startsWith('n_'))) {
       const answer = await send(input);
       const { code } = expectErrorBody(answer);

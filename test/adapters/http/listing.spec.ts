@@ -67,7 +67,7 @@ const REFUSALS: readonly (readonly [query: string, code: ErrorCode, message: str
   ['cursor=a&cursor=b', 'repeated_parameter', 'cursor must be given once.'],
 ];
 
-/** The target of the `Link` to the next page, or undefined where there is none. */
+/** The target of the `Link` to the next page, or undefined if there is none. */
 function next(answer: Answer): string | undefined {
   const { link } = answer.headers;
   if (link === undefined) return undefined;
@@ -113,7 +113,7 @@ describe.each(storeKinds)('listing on $name', (kind) => {
     await store.remove();
   });
 
-  it('answers newest first, 20 of them where no limit is given', async () => {
+  it('answers newest first, 20 of them if no limit is given', async () => {
     expect(petsOf(await service.send('/v1/pets'))).toEqual(all.slice(0, 20));
   });
 
@@ -215,7 +215,7 @@ describe.each(storeKinds)('listing on $name', (kind) => {
       }
     });
 
-    it('is refused where it is truncated or longer', async () => {
+    it('is refused if it is truncated or longer', async () => {
       for (let i = 0; i < cursor.length; i++) {
         expectError(await service.send(`/v1/pets?cursor=${cursor.slice(0, i)}`), 'invalid_cursor');
         expectError(await service.send(`/v1/pets?cursor=${cursor.slice(i + 1)}`), 'invalid_cursor');
@@ -234,7 +234,7 @@ describe.each(storeKinds)('listing on $name', (kind) => {
   });
 });
 
-describe.each(storeKinds)('a walk on $name while animals are added', (kind) => {
+describe.each(storeKinds)('a walk on $name while pets are added', (kind) => {
   let store: TestStore;
   let service: Service;
 
@@ -291,7 +291,7 @@ describe.each(lastingKinds)('a cursor on $name', (kind) => {
   });
 });
 
-describe('links where PUBLIC_BASE_URL is set', () => {
+describe('links if PUBLIC_BASE_URL is set', () => {
   it('begin with it', async () => {
     const base = 'https://pets.example.com/store/v1';
     const service = await Service.start({ PUBLIC_BASE_URL: base });

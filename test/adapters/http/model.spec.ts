@@ -5,7 +5,7 @@ import { Connection } from '../../support/connection.js';
 import { expectErrorBody } from '../../support/error-body.js';
 import { Service } from '../../support/service.js';
 
-/** A part of a request and what is to be said of it; nothing where it is well. */
+/** A part of a request and what is to be said of it; nothing if it is well. */
 interface Part {
   readonly text: string;
   readonly code?: ErrorCode;

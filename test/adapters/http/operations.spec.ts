@@ -16,7 +16,7 @@ describe.each(storeKinds)('the three operations on $name', (kind) => {
     await store.remove();
   });
 
-  it('adds an animal and answers 201 with the assigned id', async () => {
+  it('adds a pet and answers 201 with the assigned id', async () => {
     const answer = await service.add({ name: 'Bella', categoryId: 42, status: 'pending' });
     expect(answer.status).toBe(201);
     expect(answer.body).toBe('{"id":1,"name":"Bella","categoryId":42,"status":"pending"}');

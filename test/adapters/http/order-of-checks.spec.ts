@@ -49,9 +49,9 @@ type Operation = 'listPets' | 'createPet' | 'getPet';
 interface Fault {
   readonly name: string;
   readonly stage: (typeof STAGES)[number];
-  /** The code of the answer; a number where it is no error. */
+  /** The code of the answer; a number if it is no error. */
   readonly answer: ErrorCode | 204;
-  /** The operations that it can be put into; all where absent. */
+  /** The operations that it can be put into; all if absent. */
   readonly on?: readonly Operation[];
   /** The parts of the request that it takes up: two faults that share one cannot stand in one request. */
   readonly parts: readonly Part[];

@@ -159,7 +159,7 @@ describe('a protocol error', () => {
     expect(connection.rest).toBe('');
   });
 
-  it('keeps the X-Request-Id where the header section could be read', async () => {
+  it('keeps the X-Request-Id if the header section could be read', async () => {
     for (const text of [
       `CONNECT a:1 HTTP/1.1\n${HOST}\nX-Request-Id: mine\n\n`,
       `${chunked.replace('\n\n', '\nX-Request-Id: mine\n\n')}x\n`,
@@ -234,7 +234,7 @@ describe('Expect: 100-continue', () => {
     ['406', 'not_acceptable', 'KEY\nAccept: text/html\nContent-Type: application/json\nContent-Length: 31\n'],
     ['415', 'unsupported_media_type', 'KEY\nContent-Length: 31\n'],
     ['413', 'body_too_large', 'KEY\nContent-Type: application/json\nContent-Length: 65537\n'],
-  ] as const)('gets %s and no 100 where the body is not wanted', async (_status, code, lines) => {
+  ] as const)('gets %s and no 100 if the body is not wanted', async (_status, code, lines) => {
     const connection = await Connection.open(service.port);
     connection.write(head(lines));
     const answer = await connection.answer();

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** Sends a request of these lines, with the key, and a body where one is given. */
+/** Sends a request of these lines, with the key, and a body if one is given. */
 function ask(
   lines: string,
   body = '',
@@ -148,7 +148,7 @@ describe('body size', () => {
     expect(connection.broke).toBe(false);
   });
 
-  it('keeps the connection where a small body is left unread', async () => {
+  it('keeps the connection if a small body is left unread', async () => {
     const connection = await Connection.open(service.port);
     connection.write('POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 31\r\n\r\n');
     expectError(await connection.answer(), 'api_key_missing');
@@ -221,7 +221,7 @@ describe('other methods', () => {
     }
   });
 
-  it('are 405 for POST on an animal', async () => {
+  it('are 405 for POST on a pet', async () => {
     const answer = await ask('POST /v1/pets/1 HTTP/1.1\nContent-Type: application/json', PET);
     expectError(answer, 'method_not_allowed');
     expect(answer.header('Allow')).toBe('GET, HEAD, OPTIONS');
@@ -358,7 +358,7 @@ describe('answers', () => {
     expect(new Set(ids).size).toBe(20);
   });
 
-  it('carry Location: /v1/pets/{id} on 201, where the animal is', async () => {
+  it('carry Location: /v1/pets/{id} on 201, where the pet is', async () => {
     const answer = await post('Content-Type: application/json', PET);
     const { id } = JSON.parse(answer.body) as { id: number };
     expect(answer.header('Location')).toBe(`/v1/pets/${id}`);

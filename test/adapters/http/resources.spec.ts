@@ -251,7 +251,7 @@ describe.each(storeKinds)('resources on $name', (kind) => {
     expect((await service.send('/v1/pets?limit=1')).body).toBe(before);
   }
 
-  /** Adds an animal and expects all three operations to show it as it was answered. */
+  /** Adds a pet and expects all three operations to show it as it was answered. */
   async function expectKept(body: string): Promise<{ text: string; name: string; status: string }> {
     const added = await service.add(body);
     expect(added.status).toBe(201);

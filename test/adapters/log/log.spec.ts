@@ -20,7 +20,7 @@ const REQUEST = {
 };
 
 describe('the log', () => {
-  it('writes for people where it is not for programs', () => {
+  it('writes for people if it is not for programs', () => {
     const text = written({ level: 'info', json: false }, (log) => log.request(REQUEST));
     expect(text).toMatch(
       /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request=a1 method=GET route=\/v1\/pets status=200 ms=1\.235 key="my shop"\n$/,
@@ -68,7 +68,7 @@ describe('the log', () => {
     expect(said.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(expected);
   });
 
-  it('tells of a health check only where it fails, unless it is to tell all', () => {
+  it('tells of a health check only if it fails, unless it is to tell all', () => {
     const health = { ...REQUEST, route: '/health/ready' };
     expect(written({ level: 'info', json: true }, (log) => log.request(health))).toBe('');
     expect(written({ level: 'debug', json: true }, (log) => log.request(health))).toContain('"status":200');

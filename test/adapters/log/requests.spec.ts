@@ -52,7 +52,7 @@ describe('the log of the requests', () => {
     expect(ms).toBeGreaterThan(0);
   });
 
-  it('has no key, no query, no body and no name of an animal', async () => {
+  it('has no key, no query, no body and no name of a pet', async () => {
     await service.add({ name: 'Zaphod', categoryId: 424242 });
     await line();
     await service.send('/v1/pets?status=Zaphod');
@@ -79,7 +79,7 @@ describe('the log of the requests', () => {
     expect(await line()).toMatchObject({ route: '/{*path}', status: 404 });
   });
 
-  it('names no key where none was accepted', async () => {
+  it('names no key if none was accepted', async () => {
     await service.send('/v1/pets', { key: false });
     expect(await line()).not.toHaveProperty('key');
   });

@@ -53,7 +53,7 @@ describe.each(lastingKinds)('the metrics on $name', (kind) => {
     expect(await read()).toContain('petstore_deprecated_calls_total{operation="getPet",key="test"} 2\n');
   });
 
-  it('tell the time of the database and how many animals share a commit', async () => {
+  it('tell the time of the database and how many pets share a commit', async () => {
     const before = Number(/petstore_commit_animals_sum (\d+)/.exec(await read())?.[1]);
     await Promise.all(Array.from({ length: 20 }, (_, i) => service.add({ name: 'Bella', categoryId: i })));
     const text = await read();
@@ -68,7 +68,7 @@ describe.each(lastingKinds)('the metrics on $name', (kind) => {
     expect(text).toContain('nodejs_eventloop_lag_p99_seconds ');
   });
 
-  it('hold no key, and no name of an animal', async () => {
+  it('hold no key, and no name of a pet', async () => {
     const text = await read();
     expect(text).not.toContain('Bella');
     expect(text).not.toContain(service.key);
@@ -102,7 +102,7 @@ describe('the port of the metrics', () => {
     await expect(fetch(address)).rejects.toThrow('fetch failed');
   });
 
-  it('is refused with a reason where it is taken', async () => {
+  it('is refused with a reason if it is taken', async () => {
     await expect(Service.start({ METRICS_PORT: String(port) })).rejects.toThrow(
       `METRICS_PORT must be a free port; another program listens on port ${port} of "127.0.0.1".`,
     );

@@ -52,7 +52,7 @@ describe('ApiKeyService', () => {
     );
   }
 
-  /** Why a key is refused; fails where it is not. */
+  /** Why a key is refused; fails if it is not. */
   async function refusal(text: string, by = service): Promise<string> {
     try {
       await by.authenticate(text);
@@ -98,7 +98,7 @@ describe('ApiKeyService', () => {
     }
   });
 
-  it('makes a first key where there is none, and no second one', async () => {
+  it('makes a first key if there is none, and no second one', async () => {
     const text = (await service.createFirst()) as string;
     expect((await service.authenticate(text)).name).toBe('first');
     expect(await service.createFirst()).toBeUndefined();
@@ -106,12 +106,12 @@ describe('ApiKeyService', () => {
     expect(await service.createFirst()).toBeUndefined();
   });
 
-  it('makes no first key where one is configured', async () => {
+  it('makes no first key if one is configured', async () => {
     expect(await serviceWith('a-configured-key').createFirst()).toBeUndefined();
     expect(await service.list()).toEqual([]);
   });
 
-  it('refuses what was never issued, without asking the store where the form alone tells', async () => {
+  it('refuses what was never issued, without asking the store if the form alone tells', async () => {
     const { text } = await service.create('shop');
     const damaged = text.slice(0, -1) + (text.endsWith('a') ? 'b' : 'a');
     for (const wrong of [damaged, text.toLowerCase(), text.slice(0, -1), `${text}a`, 'secret', 'x'.repeat(255)]) {
@@ -159,7 +159,7 @@ describe('ApiKeyService', () => {
     expect(keys.found).toBe(1);
   });
 
-  it('refuses a revoked key at once where the store tells that something changed, whoever revoked it', async () => {
+  it('refuses a revoked key at once if the store tells that something changed, whoever revoked it', async () => {
     const { text } = await service.create('shop');
     const { text: other } = await service.create('till');
     await service.authenticate(text);
@@ -169,7 +169,7 @@ describe('ApiKeyService', () => {
     expect((await service.authenticate(other)).name).toBe('till');
   });
 
-  it('refuses a revoked key within 5 seconds where the store cannot tell', async () => {
+  it('refuses a revoked key within 5 seconds if the store cannot tell', async () => {
     keys.tellsRevision = false;
     const { text } = await service.create('shop');
     await service.authenticate(text);
@@ -178,7 +178,7 @@ describe('ApiKeyService', () => {
     expect(await refusal(text)).toBe('revoked');
   });
 
-  it('asks again after the time of trust, not on every request, where the store cannot tell', async () => {
+  it('asks again after the time of trust, not on every request, if the store cannot tell', async () => {
     keys.tellsRevision = false;
     const { text } = await service.create('shop');
     for (let i = 0; i < 5; i++) await service.authenticate(text);
@@ -196,7 +196,7 @@ describe('ApiKeyService', () => {
     expect((await service.authenticate(text)).name).toBe('shop');
   });
 
-  it('trusts a key from before it was asked for, however long the answer takes, where the store cannot tell', async () => {
+  it('trusts a key from before it was asked for, however long the answer takes, if the store cannot tell', async () => {
     keys.tellsRevision = false;
     const { text } = await service.create('shop');
     const find = keys.find.bind(keys);
@@ -210,7 +210,7 @@ describe('ApiKeyService', () => {
     expect(await refusal(text)).toBe('revoked');
   });
 
-  it('trusts a key no longer because the clock is set back, where the store cannot tell', async () => {
+  it('trusts a key no longer because the clock is set back, if the store cannot tell', async () => {
     keys.tellsRevision = false;
     const { text } = await service.create('shop');
     await service.authenticate(text);
@@ -248,7 +248,7 @@ describe('ApiKeyService', () => {
     expect(await refusal(first.text)).toBe('revoked');
   });
 
-  it('revokes nothing where the name is unknown, taken twice, or revoked already', async () => {
+  it('revokes nothing if the name is unknown, taken twice, or revoked already', async () => {
     await expect(service.revoke('shop')).rejects.toThrow(/No key has the name/);
     // Each has looked for the other before it was there.
     const [{ key }, { key: twin }] = await Promise.all([service.create('shop'), service.create('shop')]);
@@ -300,7 +300,7 @@ describe('ApiKeyService', () => {
     expect(till).toMatchObject({ getPetCalls: 0, lastUsedAt: new Date(START), lastGetPetAt: null });
   });
 
-  it('keeps the time of an earlier call of getPet where only other calls came meanwhile', async () => {
+  it('keeps the time of an earlier call of getPet if only other calls came meanwhile', async () => {
     const { key } = await service.create('shop');
     service.noteGetPet(key);
     keys.available = false;

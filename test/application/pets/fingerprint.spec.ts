@@ -16,7 +16,7 @@ describe('the fingerprint of a payload', () => {
     expect(fingerprint({ status: 'sold', categoryId: BELLA.categoryId, name: BELLA.name })).toBe(stored);
   });
 
-  it('is the same without a field of a later release, and where that is undefined', () => {
+  it('is the same without a field of a later release, and if that is undefined', () => {
     expect(fingerprint(later({ breed: undefined }))).toBe(fingerprint(BELLA));
   });
 

@@ -38,7 +38,7 @@ describe('PetService', () => {
     }
   }
 
-  it('adds an animal as available where it does not say otherwise', async () => {
+  it('adds a pet as available if it does not say otherwise', async () => {
     const { pet } = await service.create({ name: 'Bella', categoryId: 1n });
     expect(pet.status).toBe('available');
     expect((await service.get(pet.id)).status).toBe('available');
@@ -47,7 +47,7 @@ describe('PetService', () => {
     }
   });
 
-  it('gets an animal by its id, and says of any other integer that there is none', async () => {
+  it('gets a pet by its id, and says of any other integer that there is none', async () => {
     const [pet] = await add(1);
     expect(await service.get(1n)).toEqual(pet);
     for (const id of [0n, -1n, 2n, INT64_MIN, INT64_MAX, INT64_MIN - 1n, INT64_MAX + 1n, 10n ** 60n]) {
@@ -55,11 +55,11 @@ describe('PetService', () => {
     }
   });
 
-  it('lists nothing, and no further page, where nothing is', async () => {
+  it('lists nothing, and no further page, if nothing is', async () => {
     expect(await service.list({ limit: 20 })).toEqual({ pets: [] });
   });
 
-  it('has no further page where the last one is full', async () => {
+  it('has no further page if the last one is full', async () => {
     await add(6);
     expect((await walk({ limit: 2 })).map((page) => page.map(({ id }) => id))).toEqual([
       [6n, 5n],
@@ -87,7 +87,7 @@ describe('PetService', () => {
     expect((await walk({ limit: 2, status: 'available' })).flat()).toEqual([]);
   });
 
-  it('neither skips nor repeats an animal while others are added', async () => {
+  it('neither skips nor repeats a pet while others are added', async () => {
     const added = await add(9);
     const pages = await walk({ limit: 2 }, () => add(3));
     expect(pages.flat()).toEqual(added.toReversed());
@@ -156,7 +156,7 @@ describe('PetService', () => {
     expect(service.petRevision()).toBe(before[1]);
   });
 
-  it('asks for the secret of the cursors again where the store could not answer', async () => {
+  it('asks for the secret of the cursors again if the store could not answer', async () => {
     let asked = 0;
     const shaky: Installation = {
       cursorSecret: () => (asked++ === 0 ? Promise.reject(new Error('not now')) : installation.cursorSecret()),
@@ -195,7 +195,7 @@ describe('PetService', () => {
       expect(keys.turnsSeen).toEqual([0, 1, 2, 3, 4, 5]);
     });
 
-    it('no further where it is to stop, although the store is closed meanwhile', async () => {
+    it('no further if it is to stop, although the store is closed meanwhile', async () => {
       const stop = new AbortController();
       const forgotten = forgetting.forgetIdempotencyKeys(stop.signal);
       keys.closed = true;
@@ -204,7 +204,7 @@ describe('PetService', () => {
       expect(keys.turnsSeen).toEqual([0]);
     });
 
-    it('and says so where the store cannot answer', async () => {
+    it('and says so if the store cannot answer', async () => {
       keys.closed = true;
       await expect(forgetting.forgetIdempotencyKeys(new AbortController().signal)).rejects.toThrow(StoreUnavailable);
     });
@@ -230,7 +230,7 @@ describe('PetService', () => {
     expect((await later.create(bella, key)).replayed).toBe(true);
   });
 
-  it('adds one animal for an idempotency key, for twins in flight too, and tells the copies from the first', async () => {
+  it('adds one pet for an idempotency key, for twins in flight too, and tells the copies from the first', async () => {
     const idempotency = { scope: 'a'.repeat(64), key: 'one' };
     const create = () => service.create({ name: 'Bella', categoryId: 1n }, idempotency);
     const outcomes = [...(await Promise.all([create(), create(), create()])), await create()];

@@ -13,7 +13,7 @@ function isName(name: string): boolean {
   );
 }
 
-describe('the name of an animal', () => {
+describe('the name of a pet', () => {
   it.each(['Bella', ' x ', '0', 'null', '🐶', '\u202eslleb', 'Zoe\u0308', '\u200b', '\ufeffx', '\ufffd', '\u{10ffff}'])(
     'may be %j',
     (name) => {

@@ -25,12 +25,12 @@ export const headers = {
   },
   Replayed: {
     description:
-      'The animal was added by an earlier request with the same `Idempotency-Key`; absent where this one added it.',
+      'The animal was added by an earlier request with the same `Idempotency-Key`; absent if this one added it.',
     schema: { type: 'string', enum: ['true'] },
     example: 'true',
   },
   Challenge: {
-    description: 'How to authenticate (RFC 6750, section 3); `error="invalid_token"` where a key was sent.',
+    description: 'How to authenticate (RFC 6750, section 3); `error="invalid_token"` if a key was sent.',
     required: true,
     schema: { type: 'string', pattern: '^Bearer realm="petstore"(, error="invalid_token")?$' },
     example: 'Bearer realm="petstore"',
@@ -43,7 +43,7 @@ export const headers = {
   },
   RateLimit: {
     description:
-      'How many more may come in this minute, and in how many seconds it ends (draft-ietf-httpapi-ratelimit-headers-10). Where requests are limited, every answer to a key has it.',
+      'How many more may come in this minute, and in how many seconds it ends (draft-ietf-httpapi-ratelimit-headers-10). If requests are limited, every answer to a key has it.',
     required: true,
     schema: { type: 'string', pattern: '^"(key|address)";r=[0-9]+;t=[0-9]+$' },
     example: '"key";r=0;t=42',
@@ -55,12 +55,12 @@ export const headers = {
     example: '"key";q=600;w=60',
   },
   AcceptedType: {
-    description: 'The type that a body must have; sent where another was given.',
+    description: 'The type that a body must have; sent if another was given.',
     schema: { type: 'string', enum: ['application/json'] },
     example: 'application/json',
   },
   AcceptedEncoding: {
-    description: 'The encoding that a body must have, which is none; sent where another was given.',
+    description: 'The encoding that a body must have, which is none; sent if another was given.',
     schema: { type: 'string', enum: ['identity'] },
     example: 'identity',
   },

@@ -39,7 +39,7 @@ export class NewPetDto {
 
   // Beside allOf, the default would have openapi-typescript take the field for one that must be given.
   @ApiProperty({
-    description: 'The availability of the animal; `available` where the field is absent. It cannot be null.',
+    description: 'The availability of the animal; `available` if the field is absent. It cannot be null.',
     allOf: [PET_STATUS, { default: DEFAULT_STATUS }],
   })
   @MayBeAbsent()

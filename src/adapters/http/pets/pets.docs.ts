@@ -26,7 +26,7 @@ export function ListPetsOperation(): MethodDecorator {
       summary: 'List animals',
       description: `Returns a page of the animals, newest first, optionally those of one status only.
 
-Where more follow, the \`Link\` header with \`rel="next"\` has the address of the next page; the last page has none. \
+If more follow, the \`Link\` header with \`rel="next"\` has the address of the next page; the last page has none. \
 Whoever follows these links meets every animal that was there at the beginning exactly once, whatever is added meanwhile.`,
       unavailable: 'The same request may succeed later.',
     }),
@@ -46,10 +46,10 @@ Whoever follows these links meets every animal that was there at the beginning e
       name: 'cursor',
       required: false,
       description:
-        'Where the page begins; the first page where it is absent. It comes from the `Link` header of the page before, is opaque, holds for the same `status` only, and does not expire.',
+        'Where the page begins; the first page if it is absent. It comes from the `Link` header of the page before, is opaque, holds for the same `status` only, and does not expire.',
       schema: { type: 'string' },
     }),
-    success(200, 'A page of animals; an empty array where there are none.', PETS, PAGE, { Link: 'NextPage' }),
+    success(200, 'A page of animals; an empty array if there are none.', PETS, PAGE, { Link: 'NextPage' }),
     failure('A query parameter is unknown, given twice, or has a value that it cannot have.', {
       invalid_parameter: 'limit must be an integer from 1 to 100, not "1000".',
       unknown_parameter: '"Limit" is not a query parameter of this operation. Did you mean "limit"?',

@@ -128,7 +128,7 @@ export class PetstoreAdapter extends ExpressAdapter {
   private async endStill(server: Server): Promise<void> {
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     const idle = new Set<Socket>();
-    // Node alone knows where no request has begun, and tells by destroying the connections.
+    // Node alone knows if no request has begun, and tells by destroying the connections.
     for (const socket of this.connections.keys()) socket.destroy = () => idle.add(socket) && socket;
     server.closeIdleConnections();
     for (const socket of this.connections.keys()) Reflect.deleteProperty(socket, 'destroy');

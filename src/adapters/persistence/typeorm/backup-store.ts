@@ -96,7 +96,7 @@ async function check(file: string, name: string, limits: DatabaseLimits): Promis
   }
 }
 
-/** Puts another file in the place of a store that nobody has open, and returns the path where that one is kept. */
+/** Puts another file in the place of a store that nobody has open, and returns the path if that one is kept. */
 function replace(file: string, made: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replace(/[:.]/g, '-')}`;
   const beside = BESIDE.filter((end) => existsSync(file + end));

@@ -89,7 +89,7 @@ export class Table<Entity extends object = object> {
   }
 
   /**
-   * Selects the rows of a walk along one index, whatever the planner makes of the data. Where no hint can name the index, a plain
+   * Selects the rows of a walk along one index, whatever the planner makes of the data. If no hint can name the index, a plain
    * `status = ?` may have the planner walk all rows in place of the few of one status; a comparison of pairs it can only take from the index
    * that has the pairs in order.
    */

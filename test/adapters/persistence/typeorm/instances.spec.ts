@@ -99,7 +99,7 @@ describeOnServers('an idempotency key that another instance on $name is at work 
     expect((await pets.add(bella, sent('first'))).replayed).toBe(false);
   });
 
-  it('is not taken for one where it is the pets that are locked', async () => {
+  it('is not taken for one if it is the pets that are locked', async () => {
     const { pets } = await store.open();
     await pets.add(bella);
     const { database, databaseLimits } = readConfig({ DATABASE_URL: store.url });

@@ -86,7 +86,7 @@ describe.each(lastingKinds)('the migrations on $name', (kind) => {
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
   });
 
-  it('are refused in one line where a newer build has added to them', async () => {
+  it('are refused in one line if a newer build has added to them', async () => {
     const message =
       'The schema of the database is newer than this build, which does not know AddOwner1900000000000; run the build that made it, or a newer one.';
     await withSchema(async (engine) => {

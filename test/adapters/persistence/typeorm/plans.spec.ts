@@ -80,7 +80,7 @@ describe.each(lastingKinds)('the plans of $name', (kind: StoreKind) => {
   it.each([
     ['of which the statuses are mixed', `CASE i % 3 WHEN 0 THEN 'sold' WHEN 1 THEN 'pending' ELSE 'available' END`],
     ['of which the sold ones are few and old', `CASE WHEN i <= 30 THEN 'sold' ELSE 'available' END`],
-  ])('walk one index, without a sort or a filter, through animals %s', async (_which, status) => {
+  ])('walk one index, without a sort or a filter, through pets %s', async (_which, status) => {
     await use(async (engine) => {
       await applySteps(engine);
       await engine.dataSource.query('DELETE FROM pet');

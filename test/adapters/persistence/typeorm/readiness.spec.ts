@@ -14,7 +14,7 @@ class SilentEngine extends SqliteEngine {
   }
 }
 
-it('refuses where the database does not answer, and asks it once, however many want to know', async () => {
+it('refuses if the database does not answer, and asks it once, however many want to know', async () => {
   const engine = new SilentEngine(':memory:');
   const database = new Database(engine, () => undefined);
   await database.open();

@@ -138,7 +138,7 @@ describe.each(lastingKinds)('a table on $name', (kind) => {
 });
 
 describeOnServers('a transaction on $name', (kind) => {
-  it('is undone and told where the connection breaks, and the next one has another connection', async () => {
+  it('is undone and told if the connection breaks, and the next one has another connection', async () => {
     const store = await kind.create();
     const url = new URL(store.url);
     const proxy = await Proxy.open(Number(url.port));

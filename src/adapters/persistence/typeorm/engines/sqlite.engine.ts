@@ -48,7 +48,7 @@ class Connection extends Libsql {
     this.exec('PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL; SELECT 1 FROM sqlite_schema LIMIT 1');
   }
 
-  /** Whether there is another file, or none, where this one was opened, or in the place of its log. */
+  /** Whether there is another file, or none, if this one was opened, or in the place of its log. */
   isAstray(): boolean {
     const isAstray = identityOf(this.file) !== this.opened;
     if (isAstray && !this.wasAstray) {

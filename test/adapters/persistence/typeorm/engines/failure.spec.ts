@@ -61,7 +61,7 @@ it.each(Object.entries(ERRORS))(
   },
 );
 
-it('a database cannot answer now where it is unavailable, busy or locked', () => {
+it('a database cannot answer now if it is unavailable, busy or locked', () => {
   const failures = ['unavailable', 'busy', 'locked', 'duplicate', undefined] as const;
   expect(failures.map(isUnavailable)).toEqual([true, true, true, false, false]);
 });

@@ -32,7 +32,7 @@ describeOnServers(
       });
     };
 
-    it('knows the ids of animals added together where they go up in steps', async () => {
+    it('knows the ids of pets added together if they go up in steps', async () => {
       await withSession('SET SESSION auto_increment_increment = 5', async (engine) => {
         const ids = await engine.rows(engine.insertion(petTable, newPets));
         const rows = await engine.rows({ sql: 'SELECT id, name FROM pet ORDER BY id', values: [] });

@@ -12,7 +12,7 @@ import { openStoreAt } from '../../../../support/stores.js';
 const BELLA: NewPet = { name: 'Bella 🐶', categoryId: 1n, status: 'available' };
 const KEY = { scope: 'a'.repeat(64), key: 'first', fingerprint: 'f'.repeat(64), at: new Date() };
 
-/** Resolves to how many pets another connection sees, and stores one more where nobody commits it. */
+/** Resolves to how many pets another connection sees, and stores one more if nobody commits it. */
 type Look = () => Promise<number>;
 
 /** Adds pets one after the other, some with an idempotency key, and expects all of them to be committed, and nothing else to be seen. */
@@ -146,7 +146,7 @@ describe('a PostgreSQL whose settings are not the usual ones', () => {
     }
   });
 
-  it.each(['SQL_ASCII', 'LATIN1'])('is refused by a line that says so where it is in %s', async (encoding) => {
+  it.each(['SQL_ASCII', 'LATIN1'])('is refused by a line that says so if it is in %s', async (encoding) => {
     if (!server) return;
     const name = encoding.toLowerCase();
     await say('postgres', `CREATE DATABASE ${name} ENCODING '${encoding}' TEMPLATE template0`);

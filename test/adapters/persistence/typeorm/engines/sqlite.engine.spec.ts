@@ -45,7 +45,7 @@ describe('SQLite', () => {
     return connection;
   }
 
-  /** Hands over the animals of the file, and the engine below them. */
+  /** Hands over the pets of the file, and the engine below them. */
   async function onEngine(act: (pets: TypeOrmPetRepository, engine: SqliteEngine) => Promise<void>): Promise<void> {
     const engine = new SqliteEngine(file());
     const database = new Database(engine, () => undefined);
@@ -69,7 +69,7 @@ describe('SQLite', () => {
     }
   });
 
-  it('never gives an id again, not even that of an animal that was deleted by hand', async () => {
+  it('never gives an id again, not even that of a pet that was deleted by hand', async () => {
     const { pets } = await store.open();
     await pets.add(BELLA);
     const { pet } = await pets.add(BELLA);
@@ -77,7 +77,7 @@ describe('SQLite', () => {
     expect((await pets.add(BELLA)).pet.id).toBe(pet.id + 1n);
   });
 
-  it('finds an animal as it is, whoever changed it since it was last found', async () => {
+  it('finds a pet as it is, whoever changed it since it was last found', async () => {
     const { pets } = await store.open();
     const { pet } = await pets.add(BELLA);
     const revisions = [pets.petRevision()];
@@ -95,7 +95,7 @@ describe('SQLite', () => {
     expect(await pets.find(next.id)).toEqual(next);
   });
 
-  it('is asked on where it cannot tell whether something changed', async () => {
+  it('is asked on if it cannot tell whether something changed', async () => {
     await onEngine(async (pets, engine) => {
       const { pet } = await pets.add(BELLA);
       engine.revision = () => {
@@ -106,7 +106,7 @@ describe('SQLite', () => {
     });
   });
 
-  it('finds an animal that was looked for before it was there', async () => {
+  it('finds a pet that was looked for before it was there', async () => {
     const { pets } = await store.open();
     expect(await pets.find(1n)).toBeUndefined();
     const { pet } = await pets.add(BELLA);
@@ -116,7 +116,7 @@ describe('SQLite', () => {
   it.each([
     ['add an animal', ({ pets }: Opened) => pets.add(BELLA)],
     ['write the use of a key down', ({ keys }: Opened) => keys.recordUses([USE])],
-  ])('shows what others commit at once, also where it has been in vain to %s', async (_what, write) => {
+  ])('shows what others commit at once, also if it has been in vain to %s', async (_what, write) => {
     const opened = await store.open();
     await opened.keys.add(KEY_OF_SHOP);
     const other = another();
@@ -147,7 +147,7 @@ describe('SQLite', () => {
     expect((await pets.list({ limit: 10 })).map(({ name }) => name)).toEqual(['Rex', 'Not yet', 'Bella']);
   });
 
-  it('does not lose an animal to the rollback of something else that is under way', async () => {
+  it('does not lose a pet to the rollback of something else that is under way', async () => {
     const { pets, keys } = await store.open();
     const key = { digest: 'a'.repeat(64), name: 'shop', prefix: 'pets_abcd', createdAt: new Date() };
     await keys.add({ ...key, expiresAt: null, revokedAt: null });
@@ -159,7 +159,7 @@ describe('SQLite', () => {
     expect(await pets.list({ limit: 10 })).toHaveLength(1);
   });
 
-  it('stores the animals that share a commit with one that cannot be held, and not that one', async () => {
+  it('stores the pets that share a commit with one that cannot be held, and not that one', async () => {
     const { pets } = await store.open();
     const faulty = { ...BELLA, name: null as unknown as string };
     const outcomes = await Promise.allSettled([pets.add(BELLA), pets.add(faulty), pets.add(BELLA)]);
