@@ -28,7 +28,7 @@ export interface Actions {
   check(): Promise<Finding[]>;
   /** Makes a backup of the configured store in a file that is not there yet, and says what is in it. */
   backup(file: string): Promise<CopyReport>;
-  /** Puts a backup in the place of the configured store, and says what is in it, and if what was there is kept. */
+  /** Puts a backup in the place of the configured store, and says what is in it, and where what was there is kept. */
   restore(file: string): Promise<RestoreReport>;
   /** The OpenAPI document, in the form asked for. */
   openApi(form: 'json' | 'yaml'): Promise<string>;

@@ -63,7 +63,7 @@ describe('the petstore command', () => {
     return printed.join('\n');
   }
 
-  it('makes and restores a backup, and says what is in it, and if what was there is kept, if anything was', async () => {
+  it('makes and restores a backup, and says what is in it, and where what was there is kept, if anything was', async () => {
     expect(await run('backup', 'a')).toBe('Backed up 2 animals and 1 keys to a; they have the checksum of a.');
     const restored = 'Restored 2 animals and 1 keys from a; they have the checksum of a.';
     expect(await run('restore', 'a')).toBe(restored);
