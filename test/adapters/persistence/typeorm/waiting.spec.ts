@@ -59,7 +59,8 @@ describe('requests that wait for a database that hangs', () => {
       () => undefined,
       MOST,
       undefined,
-      50,
+      // Long enough for a pet to be added on a busy machine.
+      2_000,
       () => now,
     );
     await database.open();
@@ -72,7 +73,7 @@ describe('requests that wait for a database that hangs', () => {
     const outcomes = await Promise.allSettled(waiting);
     for (const outcome of outcomes)
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(StoreUnavailable) });
-    now = 50;
+    now = 2_000;
     wake();
     const { pet } = await pets.add(BELLA);
     expect(await pets.list({ limit: 100 })).toEqual([pet, { ...pet, id: pet.id - 1n }]);
