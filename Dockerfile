@@ -14,9 +14,10 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-RUN mkdir /data && chown node:node /data
+RUN mkdir /data && chown 1000:1000 /data
 VOLUME /data
-USER node
+# The user node of the base image, as numbers, by which Kubernetes can tell that it is not root.
+USER 1000:1000
 EXPOSE 3000
 # Who acts on this replaces the container, which mends no database: /health/ready is for who sends requests.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["node", "-e", \

@@ -1,7 +1,7 @@
 // Makes one program of the compiled modules and their packages: it starts in half of the time, and takes a fifth less of memory and an
 // eighth less time for a request than 1,400 files. The modules are in `modules` of the folder that the argument names; the program goes
 // to where they would be without it.
-import { rmSync } from 'node:fs';
+import { rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { build } from 'esbuild';
@@ -22,7 +22,7 @@ await build({
   target: 'node20.19',
   // Not of JavaScript alone, loaded only where it is configured, or loaded before all else; and what Nest asks for that is not installed.
   external: [
-    ...['libsql', 'mysql2', 'pg', 'reflect-metadata', 'swagger-ui-dist'],
+    ...['ioredis', 'libsql', 'mysql2', 'pg', 'rate-limiter-flexible', 'reflect-metadata', 'swagger-ui-dist'],
     ...['@fastify/static', '@nestjs/microservices', '@nestjs/websockets'],
   ],
   // For Node, RxJS offers its CommonJS only, all of which would be loaded.
@@ -34,3 +34,6 @@ await build({
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
   },
 });
+
+// What did not change may not be written; "npm start" asks when it was built.
+utimesSync(join(folder, 'src/main.js'), new Date(), new Date());

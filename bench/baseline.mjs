@@ -2,10 +2,16 @@
 // checks the key and little else, has no pages, no deprecation, no request id, no log, and commits each pet by itself.
 import { createServer } from 'node:http';
 import Libsql from 'libsql';
+import mysql from 'mysql2';
 import pg from 'pg';
 
 const { PORT, DATABASE_URL, API_KEY } = process.env;
-const { all, ofStatus, one, insert } = DATABASE_URL.startsWith('sqlite:') ? sqlite() : postgres();
+const { all, ofStatus, one, insert } = database();
+
+function database() {
+  if (DATABASE_URL.startsWith('sqlite:')) return sqlite();
+  return DATABASE_URL.startsWith('postgres') ? postgres() : mariadb();
+}
 
 function statements(columns = 'id, name, category_id, status') {
   return {
@@ -41,6 +47,20 @@ function postgres() {
     name,
     async (...values) => (await pool.query({ name, text, values, rowMode: 'array' })).rows,
   ];
+  return Object.fromEntries(Object.entries(statements()).map(prepared));
+}
+
+/** The same on MariaDB; an integer that is bound has its type. */
+function mariadb() {
+  const uri = DATABASE_URL.replace('mariadb:', 'mysql:');
+  const pool = mysql
+    .createPool({ uri, connectionLimit: 10, supportBigNumbers: true, bigNumberStrings: true })
+    .promise();
+  const typed = (value) => (typeof value === 'string' ? value : mysql.TypedParameter.BIGINT(value));
+  const prepared = ([name, text]) => {
+    const sql = text.replace(/\$\d/g, '?');
+    return [name, async (...values) => (await pool.execute({ sql, values: values.map(typed), rowsAsArray: true }))[0]];
+  };
   return Object.fromEntries(Object.entries(statements()).map(prepared));
 }
 

@@ -13,7 +13,7 @@ import {
   options,
   pages,
   pin,
-  postgresDatabase,
+  serverDatabase,
   service,
   single,
   sqliteDatabase,
@@ -22,12 +22,13 @@ import {
   table,
 } from './harness.mjs';
 
-const { animals, connections, rounds, seconds, postgres } = options({
+const { animals, connections, rounds, seconds, postgres, mariadb } = options({
   animals: 100_000,
   connections: 32,
   rounds: 3,
   seconds: 4,
   postgres: '',
+  mariadb: '',
 });
 
 const readings = [
@@ -48,6 +49,15 @@ const create = {
   status: 201,
   check: (body) => JSON.parse(body).id > animals,
 };
+
+/** Pages of which no two that follow each other are the same: eighty lists, by limit and status. */
+function differing() {
+  const statuses = ['', '&status=available', '&status=pending', '&status=sold'];
+  const paths = Array.from({ length: 20 }, (_, i) => statuses.map((status) => `/v1/pets?limit=${10 + i}${status}`));
+  const requests = paths.flat().map((path) => ({ path }));
+  const check = (body) => JSON.parse(body).length >= 10;
+  return { name: 'GET /v1/pets, 80 different lists', requests, status: 200, check };
+}
 
 const bare = (url) => ({
   name: 'node:http',
@@ -99,9 +109,12 @@ await bench(async () => {
   for (const count of [1, connections])
     await compare('SQLite, commits shared or not', [sharing, alone], [create], count);
 
-  if (postgres === '') return;
-  const urls = [await postgresDatabase(postgres), await postgresDatabase(postgres)];
-  for (const url of urls) await fill(url, animals);
-  const onPostgres = await Promise.all([start(service('this service', urls[0]), pinned), start(bare(urls[1]), pinned)]);
-  await compare('PostgreSQL', onPostgres, [...readings, create]);
+  for (const [kind, server] of Object.entries({ PostgreSQL: postgres, MariaDB: mariadb })) {
+    if (server === '') continue;
+    const urls = [await serverDatabase(server), await serverDatabase(server)];
+    for (const url of urls) await fill(url, animals);
+    const both = await Promise.all([start(service('this service', urls[0]), pinned), start(bare(urls[1]), pinned)]);
+    await compare(kind, both, [readings[0], differing(), readings[2], create]);
+    await Promise.all(both.map((each) => stop(each)));
+  }
 });

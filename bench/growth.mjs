@@ -13,7 +13,7 @@ import {
   options,
   pages,
   pin,
-  postgresDatabase,
+  serverDatabase,
   service,
   sqliteDatabase,
   start,
@@ -79,5 +79,5 @@ await bench(async () => {
   const pinned = pin();
   await compare('SQLite', [sqliteDatabase(), sqliteDatabase()], pinned);
   if (postgres === '') return;
-  await compare('PostgreSQL', [await postgresDatabase(postgres), await postgresDatabase(postgres)], pinned);
+  await compare('PostgreSQL', [await serverDatabase(postgres), await serverDatabase(postgres)], pinned);
 });

@@ -7,6 +7,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
+import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { engineOf } from '../dist/modules/src/adapters/persistence/typeorm/open-database.js';
 import { databaseUrl } from '../dist/modules/src/adapters/persistence/database-url.js';
@@ -59,19 +60,27 @@ function hasTaskset() {
 }
 
 /** A database of its own on a server, by the `DATABASE_URL` of any other one there. */
-export async function postgresDatabase(server) {
+export async function serverDatabase(server) {
   const name = `petstore_bench_${process.pid}_${leftovers.length}`;
-  const say = async (sql) => {
-    const client = new pg.Client({ connectionString: server });
-    await client.connect();
-    await client.query(sql);
-    await client.end();
-  };
-  await say(`CREATE DATABASE ${name}`);
-  leftovers.push(() => say(`DROP DATABASE ${name} WITH (FORCE)`));
+  const say = server.startsWith('postgres') ? sayToPostgres : sayToMariadb;
+  await say(server, `CREATE DATABASE ${name}`);
+  leftovers.push(() => say(server, `DROP DATABASE ${name}${say === sayToPostgres ? ' WITH (FORCE)' : ''}`));
   const url = new URL(server);
   url.pathname = `/${name}`;
   return url.href;
+}
+
+async function sayToPostgres(server, sql) {
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+async function sayToMariadb(server, sql) {
+  const connection = await mysql.createConnection(server.replace('mariadb:', 'mysql:'));
+  await connection.query(sql);
+  await connection.end();
 }
 
 /** A new file for a SQLite database. */
@@ -95,10 +104,13 @@ export async function fill(url, animals) {
   });
   const source = (await engineOf(databaseUrl('DATABASE_URL', url), {})).schemaSource();
   await source.initialize();
+  const isMariadb = url.startsWith('mariadb:');
   await source.query(`INSERT INTO pet (name, category_id, status)
-    WITH RECURSIVE animal (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM animal WHERE i < ${animals})
-    SELECT 'Animal ' || i, 1 + i % 500, CASE i % 3 WHEN 0 THEN 'available' WHEN 1 THEN 'pending' ELSE 'sold' END FROM animal`);
-  await source.query(url.startsWith('sqlite:') ? 'ANALYZE' : 'VACUUM ANALYZE');
+    ${isMariadb ? '' : `WITH RECURSIVE animal (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM animal WHERE i < ${animals})`}
+    SELECT ${isMariadb ? "CONCAT('Animal ', i)" : "'Animal ' || i"}, 1 + i % 500,
+      CASE i % 3 WHEN 0 THEN 'available' WHEN 1 THEN 'pending' ELSE 'sold' END
+    FROM ${isMariadb ? `(SELECT seq AS i FROM seq_1_to_${animals}) AS` : ''} animal`);
+  await source.query(url.startsWith('sqlite:') ? 'ANALYZE' : isMariadb ? 'ANALYZE TABLE pet' : 'VACUUM ANALYZE');
   if (url.startsWith('sqlite:')) await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
   await source.destroy();
 }

@@ -1,5 +1,7 @@
 import { DynamicModule, Logger, Module, OnApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
+import { Counts } from './adapters/counting/counts.js';
+import { openCounts } from './adapters/counting/open-counts.js';
 import { NodeSecrets } from './adapters/crypto/node-secrets.js';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
 import { DocsController } from './adapters/http/docs/docs.controller.js';
@@ -33,16 +35,26 @@ export class AppModule implements OnModuleDestroy, OnApplicationShutdown {
   constructor(
     private readonly health: HealthService,
     private readonly store: Store,
+    private readonly counts: Counts,
   ) {}
 
   /** The service as the configuration says, measured by `metrics`. */
-  static of({ database, databaseLimits, apiKeys, http }: Config, metrics?: Metrics): DynamicModule {
+  static of({ database, databaseLimits, apiKeys, http, counting }: Config, metrics?: Metrics): DynamicModule {
     return {
       module: AppModule,
       // The order of the controllers is the order of the routes: what is left over comes last.
       controllers: [PetsController, GetPetController, HealthController, DocsController, UnmatchedController],
       providers: [
         { provide: HttpSettings, useValue: http },
+        {
+          provide: Counts,
+          useFactory: () =>
+            openCounts(
+              counting,
+              (message) => logger.warn(message),
+              (areShared) => metrics?.limits(areShared),
+            ),
+        },
         { provide: Secrets, useClass: NodeSecrets },
         {
           provide: Store,
@@ -88,6 +100,7 @@ export class AppModule implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Nest calls it after those of the providers, which may still need the store. */
   onApplicationShutdown(): Promise<void> {
+    this.counts.close();
     return this.store.close();
   }
 }

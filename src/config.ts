@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { CountSettings } from './adapters/counting/count-settings.js';
+import { redisUrl } from './adapters/counting/redis-url.js';
 import { HttpSettings } from './adapters/http/http-settings.js';
 import { LOG_LEVELS, LogSettings } from './adapters/log/log-settings.js';
 import { MetricsSettings } from './adapters/metrics/metrics-settings.js';
@@ -23,6 +25,7 @@ export interface Config {
   /** Texts of API keys that are valid besides the stored ones. */
   readonly apiKeys: readonly string[];
   readonly http: HttpSettings;
+  readonly counting: CountSettings;
   readonly log: LogSettings;
   /** Undefined for no metrics. */
   readonly metrics: MetricsSettings | undefined;
@@ -40,6 +43,11 @@ const BASE_URL = /^https?:\/\/[\w.~!$&'()*+,;=:%[\]-]+(?:\/[\w.~!$&'()*+,;=:@%-]
 /** The variables that the service was started with, those of `.env` among them. */
 export function environment(): Environment {
   return process.env;
+}
+
+/** Sets variables for this process, and for those that it starts. */
+export function setVariables(variables: Readonly<Record<string, string>>): void {
+  Object.assign(process.env, variables);
 }
 
 /**
@@ -113,6 +121,8 @@ export function readConfig(env: Environment = environment()): Config {
     statementTimeout: milliseconds('STATEMENT_TIMEOUT', 5_000),
     maxWaiting: integer('MAX_WAITING', 1_000, 1, 1_000_000),
   };
+  const [rateLimit, authFailureLimit] = [limit('RATE_LIMIT'), limit('AUTH_FAILURE_LIMIT')];
+  const rateLimitUrl = text('RATE_LIMIT_URL');
   const requestTimeout = milliseconds('REQUEST_TIMEOUT', 15_000);
   const headersTimeout = milliseconds('HEADERS_TIMEOUT', Math.min(10_000, requestTimeout));
   if (headersTimeout > requestTimeout) {
@@ -145,8 +155,12 @@ export function readConfig(env: Environment = environment()): Config {
       stopLinger,
       // The rest is for the store and the log.
       closeTimeout: Math.ceil(0.9 * (stopTimeout - stopDelay)),
-      rateLimit: limit('RATE_LIMIT'),
-      authFailureLimit: limit('AUTH_FAILURE_LIMIT'),
+      rateLimit,
+      authFailureLimit,
+    },
+    counting: {
+      isUsed: rateLimit !== undefined || authFailureLimit !== undefined,
+      redis: rateLimitUrl === undefined ? undefined : redisUrl('RATE_LIMIT_URL', rateLimitUrl),
     },
     log: { level, json: production },
     metrics:

@@ -3,14 +3,17 @@ import cluster from 'node:cluster';
 import { existsSync, statSync } from 'node:fs';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Actions } from './adapters/cli/actions.js';
-import { program } from './adapters/cli/program.js';
+import { CommanderError } from 'commander';
+import { commandLine, program } from './adapters/cli/program.js';
 import { databaseUrl, type LastingUrl } from './adapters/persistence/database-url.js';
 import { findSqliteFile, makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
 import { StoreUnavailable, UsageError } from './application/errors.js';
 import { fail } from './application/finding.js';
-import { Config, environment, readConfig } from './config.js';
+import { Config, environment, readConfig, setVariables } from './config.js';
 import { exitOnSignal } from './process/graceful-stop.js';
+import { SETTINGS } from './settings.js';
+import packageJson from '../package.json' with { type: 'json' };
 
 // What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
 
@@ -19,8 +22,9 @@ function print(line: string): void {
 }
 
 /** Serves by as many processes as are configured, this one being the only one, their primary, or one of them. */
-async function serve(): Promise<void> {
+async function serve(settings: Readonly<Record<string, string>>): Promise<void> {
   exitOnSignal();
+  setVariables(settings);
   const config = readConfig();
   if (cluster.isPrimary && config.workers === 1) return (await import('./process/serve.js')).serve(config);
   const { supervise, work } = await import('./process/workers.js');
@@ -42,13 +46,16 @@ const withPets: Actions['withPets'] = async (use) => {
   return withContext(advice, (context) => use(context.get(PetService)));
 };
 
+/** For a command, which answers no requests. */
+const NOTHING_COUNTED = { isUsed: false, redis: undefined };
+
 /** Lends the service, without HTTP, to a command; `advice` is for whoever keeps it in memory. */
 async function withContext<T>(advice: string, use: (context: INestApplicationContext) => Promise<T>): Promise<T> {
   const config = readConfig();
   if (config.database.engine === 'memory') throw new UsageError(advice);
   const { NestFactory } = await import('@nestjs/core');
   const { AppModule } = await import('./app.module.js');
-  const context = await NestFactory.createApplicationContext(AppModule.of(config), {
+  const context = await NestFactory.createApplicationContext(AppModule.of({ ...config, counting: NOTHING_COUNTED }), {
     logger: ['error'],
     abortOnError: false,
   });
@@ -104,9 +111,11 @@ const check: Actions['check'] = async () => {
     return [fail('settings', error.message, advice), ...others()];
   }
   const { inspectStore } = await import('./adapters/persistence/typeorm/inspect-store.js');
-  const { database, databaseLimits, apiKeys } = config;
+  const { database, databaseLimits, apiKeys, counting } = config;
   const store = await inspectStore(database, databaseLimits, apiKeys.length);
-  return [...settingFindings(config, env), ...store, ...others()];
+  const { inspectCounting } = await import('./adapters/counting/inspect-counting.js');
+  const limits = await inspectCounting(counting);
+  return [...settingFindings(config, env), ...store, ...limits, ...others()];
 };
 
 const backup: Actions['backup'] = async (file) => {
@@ -148,7 +157,10 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { Log } = await import('./adapters/log/log.js');
   const { createApp } = await import('./app.js');
   const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
-  const app = await createApp({ ...readConfig(), database: { engine: 'memory' }, metrics: undefined }, log);
+  const app = await createApp(
+    { ...readConfig(), database: { engine: 'memory' }, metrics: undefined, counting: NOTHING_COUNTED },
+    log,
+  );
   try {
     return app.get(ApiDocument).texts()[form];
   } finally {
@@ -167,6 +179,11 @@ function loadEnvFile(): void {
       cause: error,
     });
   }
+}
+
+/** Whether tables may be coloured: on a terminal that has colours, and unless NO_COLOR is set. */
+function hasColours(): boolean {
+  return process.stdout.isTTY && process.stdout.hasColors();
 }
 
 // A reader that is gone is no reason to end.
@@ -188,9 +205,11 @@ try {
       openApi,
     },
     print,
-    process.stderr,
-  ).parseAsync();
+    { version: packageJson.version, settings: SETTINGS, terminal: process.stderr, hasColours: hasColours() },
+  ).parseAsync(commandLine(process.argv.slice(2)), { from: 'user' });
 } catch (error) {
+  // What is wrong with the arguments is told already.
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
   // What a person did, or can mend, is told in a line; a fault of the program with its stack.
   const expected =
     error instanceof UsageError || error instanceof StoreUnavailable || (error as { syscall?: string }).syscall;

@@ -1,10 +1,12 @@
 import { distance } from 'fastest-levenshtein';
+import { shownRedisUrl } from './adapters/counting/redis-url.js';
 import type { DatabaseUrl } from './adapters/persistence/database-url.js';
 import { Finding, ok, warn } from './application/finding.js';
 import type { Config, Environment } from './config.js';
+import { type SettingName, SETTINGS } from './settings.js';
 
-/** Every setting, and what it comes to: never a key or a password. */
-const SETTINGS: Readonly<Record<string, (config: Config, env: Environment) => string | number | undefined>> = {
+/** What each setting comes to: never a key or a password. */
+const FOUND: Readonly<Record<SettingName, (config: Config, env: Environment) => string | number | undefined>> = {
   DATABASE_URL: ({ database }) => shown(database),
   PORT: ({ port }) => port,
   HOST: ({ host }) => host,
@@ -18,6 +20,7 @@ const SETTINGS: Readonly<Record<string, (config: Config, env: Environment) => st
   CORS_ORIGINS: ({ http }) => http.corsOrigins.join(', ') || undefined,
   RATE_LIMIT: ({ http }) => http.rateLimit,
   AUTH_FAILURE_LIMIT: ({ http }) => http.authFailureLimit,
+  RATE_LIMIT_URL: ({ counting: { redis } }) => redis && shownRedisUrl(redis),
   LOG_LEVEL: ({ log }) => log.level,
   METRICS_PORT: ({ metrics }) => metrics?.port,
   METRICS_HOST: ({ metrics }) => metrics?.host,
@@ -36,12 +39,12 @@ const SETTINGS: Readonly<Record<string, (config: Config, env: Environment) => st
 
 /** The settings that are in force, one by one. */
 export function settingFindings(config: Config, env: Environment): Finding[] {
-  return Object.entries(SETTINGS).map(([name, value]) => ok(name, String(value(config, env) ?? 'none')));
+  return SETTINGS.map(({ name }) => ok(name, String(FOUND[name](config, env) ?? 'none')));
 }
 
 /** A warning for each variable that looks like a setting and is none. */
 export function strayVariables(env: Environment): Finding[] {
-  const names = Object.keys(SETTINGS);
+  const names: readonly string[] = SETTINGS.map(({ name }) => name);
   return Object.keys(env).flatMap((given) => {
     if (names.includes(given)) return [];
     const [nearest] = names
@@ -63,6 +66,8 @@ function slips(given: string, name: string): number {
 function shown(url: DatabaseUrl): string {
   if (url.engine === 'memory') return 'memory:';
   if (url.engine === 'sqlite') return `sqlite:${url.file}`;
-  const { engine, host, port, database, pool, tls } = url;
-  return `${engine}://${host.includes(':') ? `[${host}]` : host}:${port}/${database} (pool ${pool}, TLS ${tls?.mode ?? 'disable'})`;
+  const { engine, hosts, database, pool, tls, pooler } = url;
+  const places = hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const mode = pooler ? `, pooler ${pooler}` : '';
+  return `${engine}://${places.join()}/${database} (pool ${pool}, TLS ${tls?.mode ?? 'disable'}${mode})`;
 }

@@ -246,7 +246,7 @@ describeOnServers(
 
     afterAll(() => server?.remove());
 
-    it('warns of what a crash can harm, and fails if nothing is written through, or nothing at all', async () => {
+    it('warns of what a crash can harm and of what is too small, and fails if nothing is written through, or nothing at all', async () => {
       if (!server) return;
       const url = `mariadb://root@127.0.0.1:${server.port}/mysql`;
       const { durability, writing } = await found(url);
@@ -256,6 +256,12 @@ describeOnServers(
       expect((await found(url)).durability).toMatchObject({
         state: 'warn',
         advice: 'innodb_doublewrite should be on.',
+      });
+      expect((await found(url)).packets).toMatchObject({ state: 'ok' });
+      await say(url, 'SET GLOBAL max_allowed_packet = 524288');
+      expect((await found(url)).packets).toMatchObject({
+        state: 'warn',
+        advice: 'max_allowed_packet should be 1048576 at the least.',
       });
       await say(url, 'SET GLOBAL innodb_flush_log_at_trx_commit = 2', 'SET GLOBAL read_only = 1');
       const after = await found(url);
@@ -335,6 +341,18 @@ describe('petstore check', () => {
     expect(by.PORTT?.state).toBe('warn');
     expect(by['.env']?.state).toBe('ok');
     expect(out).not.toMatch(/hunter2|a-configured-key/);
+  });
+
+  it('looks at the Redis of the limits only if one is named, and shows no password of it', async () => {
+    expect((await check()).by.limits).toBeUndefined();
+    const { code, out, err, by } = await check({
+      RATE_LIMIT: '5',
+      RATE_LIMIT_URL: 'rediss://shop:hunter2@127.0.0.1:1/2',
+    });
+    expect([code, err]).toEqual([1, 'Not as it must be: limits.\n']);
+    expect(by.RATE_LIMIT_URL?.found).toBe('rediss://127.0.0.1:1/2');
+    expect(by.limits).toMatchObject({ state: 'fail', found: expect.stringContaining('ECONNREFUSED') });
+    expect(out).not.toContain('hunter2');
   });
 
   it('tells what it can if a setting is bad', async () => {

@@ -20,8 +20,7 @@ describe('compose.yaml', () => {
     const { DATABASE_URL } = petstore.environment;
     expect(readConfig({ DATABASE_URL }).database).toMatchObject({
       engine: 'postgres',
-      host: 'database',
-      port: 5432,
+      hosts: [{ host: 'database', port: 5432 }],
       user,
       password,
       database: name,

@@ -154,19 +154,51 @@ const SETTINGS: readonly Setting[] = [
       ['sqlite:///var/lib/pets.sqlite', { engine: 'sqlite', file: '/var/lib/pets.sqlite' }],
       [
         'postgres://me:p%40ss%2F%25@db.example.com/pets',
-        { ...server, engine: 'postgres', host: 'db.example.com', port: 5432, password: 'p@ss/%' },
+        { ...server, engine: 'postgres', hosts: [{ host: 'db.example.com', port: 5432 }], password: 'p@ss/%' },
       ],
-      ['postgresql://me@[::1]:6432/pets?pool=3', { ...server, engine: 'postgres', host: '::1', port: 6432, pool: 3 }],
-      ['mysql://me@127.0.0.1/pets', { ...server, engine: 'mysql', host: '127.0.0.1', port: 3306 }],
+      [
+        'postgresql://me@[::1]:6432/pets?pool=3',
+        { ...server, engine: 'postgres', hosts: [{ host: '::1', port: 6432 }], pool: 3 },
+      ],
+      ['mysql://me@127.0.0.1/pets', { ...server, engine: 'mysql', hosts: [{ host: '127.0.0.1', port: 3306 }] }],
       [
         'mariadb://me@db/pets?ssl=verify-full',
-        { ...server, engine: 'mariadb', host: 'db', port: 3306, tls: { mode: 'verify-full' } },
+        { ...server, engine: 'mariadb', hosts: [{ host: 'db', port: 3306 }], tls: { mode: 'verify-full' } },
       ],
       [
         'postgres://me@db/pets?sslmode=require',
-        { ...server, engine: 'postgres', host: 'db', port: 5432, tls: { mode: 'require' } },
+        { ...server, engine: 'postgres', hosts: [{ host: 'db', port: 5432 }], tls: { mode: 'require' } },
       ],
-      ['postgres://me@db/pets?sslmode=disable', { ...server, engine: 'postgres', host: 'db', port: 5432 }],
+      [
+        'postgres://me@a:6432,[::1],b/pets',
+        {
+          ...server,
+          engine: 'postgres',
+          hosts: [
+            { host: 'a', port: 6432 },
+            { host: '::1', port: 5432 },
+            { host: 'b', port: 5432 },
+          ],
+        },
+      ],
+      [
+        'mariadb://me@a,b:3307/pets?pool=3',
+        {
+          ...server,
+          engine: 'mariadb',
+          hosts: [
+            { host: 'a', port: 3306 },
+            { host: 'b', port: 3307 },
+          ],
+          pool: 3,
+        },
+      ],
+      [
+        'postgres://me@db/pets?pooler=transaction',
+        { ...server, engine: 'postgres', hosts: [{ host: 'db', port: 5432 }], pooler: 'transaction' },
+      ],
+      ['postgres://me@db/pets?pooler=session', { ...server, engine: 'postgres', hosts: [{ host: 'db', port: 5432 }] }],
+      ['postgres://me@db/pets?sslmode=disable', { ...server, engine: 'postgres', hosts: [{ host: 'db', port: 5432 }] }],
     ],
     bad: [
       'memory',
@@ -184,6 +216,11 @@ const SETTINGS: readonly Setting[] = [
       'postgres://user:p?hunter2@host/db',
       'postgres://user:p@ss/word?hunter2@host/db',
       'hunter2',
+      'postgres://user:hunter2@a,/db',
+      'postgres://user:hunter2@a,b:99999/db',
+      'postgres://user:hunter2@host/db?pooler=statement',
+      'mariadb://user:hunter2@host/db?pooler=transaction',
+      'mariadb://user:hunter2@a,127.0.0.1/db?ssl=verify-full',
       'postgres://user:hunter2@host/db?sslmode=prefer',
       'postgres://user:hunter2@host/db?ssl=require',
       'postgres://user:hunter2@host/db?pool=0',
@@ -261,6 +298,43 @@ const SETTINGS: readonly Setting[] = [
   },
   perMinute('RATE_LIMIT', ({ http }) => http.rateLimit),
   perMinute('AUTH_FAILURE_LIMIT', ({ http }) => http.authFailureLimit),
+  {
+    name: 'RATE_LIMIT_URL',
+    read: ({ counting }) => counting,
+    unset: { isUsed: false, redis: undefined },
+    good: (
+      [
+        ['redis://127.0.0.1', { host: '127.0.0.1', port: 6379, database: 0, tls: false }],
+        ['redis://cache:6380/', { host: 'cache', port: 6380, database: 0, tls: false }],
+        ['redis://:p%40ss%2F@cache/3', { host: 'cache', port: 6379, password: 'p@ss/', database: 3, tls: false }],
+        [
+          'rediss://me:secret@[::1]:6390/15',
+          { host: '::1', port: 6390, user: 'me', password: 'secret', database: 15, tls: true },
+        ],
+      ] as const
+    ).map(([value, redis]) => [value, { isUsed: false, redis }]),
+    bad: [
+      'hunter2',
+      'redis:',
+      'redis://',
+      'redis:///1',
+      '127.0.0.1:6379',
+      'http://user:hunter2@host',
+      'redis://user:hunter2@host/pets',
+      'redis://user:hunter2@host/-1',
+      'redis://user:hunter2@host/1/2',
+      'redis://user:hunter2@host/123456',
+      'redis://user:hunter2@host:99999',
+      'redis://user:hunter2@host?db=1',
+      'redis://user:hunter2@host#1',
+      'redis://user:p#hunter2@host',
+      'redis://user:1/hunter2@host',
+      'redis://user:1?hunter2@host',
+      'redis://user:%hunter2@host',
+      'redis://a b',
+      'x'.repeat(100_000),
+    ],
+  },
   {
     name: 'LOG_LEVEL',
     read: ({ log }) => log,

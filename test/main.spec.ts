@@ -32,6 +32,7 @@ describe('the first start', () => {
     expect(isIssuedKey(service.key as string)).toBe(true);
     const [, key, url] = /^Try: +curl -i -H 'Authorization: Bearer (\S+)' (\S+)$/m.exec(service.log) ?? [];
     expect(key).toBe(service.key);
+    expect(service.log).toContain(`\nKeep: export KEY=${key}\n`);
     const answer = await fetch(url as string, { headers: { Authorization: `Bearer ${key}` } });
     expect([answer.status, await answer.text()]).toEqual([200, '[]']);
     const docs = await fetch(/^Docs: +(\S+)$/m.exec(service.log)?.[1] as string);
@@ -161,7 +162,28 @@ describe('openapi', () => {
   });
 });
 
+describe('the exit code', () => {
+  it('is 0 for what was done, 1 for what failed, and 2 for what was not understood', async () => {
+    const code = async (...args: string[]) => (await folder().run(args)).code;
+    for (const line of ['--version', '--help', 'help keys', 'keys list --json', 'example-env']) {
+      expect([line, await code(...line.split(' '))]).toEqual([line, 0]);
+    }
+    for (const line of ['keys revoke nobody', 'serve --port http']) {
+      expect([line, await code(...line.split(' '))]).toEqual([line, 1]);
+    }
+    for (const line of ['key list', 'keys', 'keys revoke', 'serve --prot 1', 'seed --count 0', 'copy --from x']) {
+      expect([line, await code(...line.split(' '))]).toEqual([line, 2]);
+    }
+  });
+});
+
 describe('the settings', () => {
+  it('come from options of serve before all else', async () => {
+    writeFileSync(join(folder().path, '.env'), 'PORT=http\n');
+    const { code, err } = await folder().run(['serve', '--port', 'ftp'], { PORT: 'smtp' });
+    expect([code, err]).toEqual([1, 'PORT must be an integer from 0 to 65535, not "ftp".\n']);
+  });
+
   it('come from .env too, behind the environment', async () => {
     const env = 'STAGING_BASE_URL=https://staging.example.com/v1\nPRODUCTION_BASE_URL=https://example.com/v1\n';
     writeFileSync(join(folder().path, '.env'), env);

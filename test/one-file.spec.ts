@@ -1,5 +1,16 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Libsql from 'libsql';
 import { buildProgram } from './support/program.js';
@@ -157,6 +168,19 @@ describe('backup and restore', () => {
     expect(readdirSync(join(folder.path, 'backups'))).toEqual(['a.sqlite']);
   });
 
+  it('leave nothing under the name if they are killed, and what they leave says what it is', async () => {
+    await printed('seed', '--count', '20000');
+    const backups = join(folder.path, 'backups');
+    const child = spawn(process.execPath, [join(program, 'src/main.js'), ...BACKUP], { cwd: folder.path });
+    const ended = once(child, 'close');
+    while (child.exitCode === null && !readdirIn(backups).some((name) => name.includes('unfinished')))
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    child.kill('SIGKILL');
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    expect(readdirSync(backups)).toEqual([expect.stringMatching(/^a\.sqlite\.unfinished-\w{6}$/)]);
+    expect(await printed(...BACKUP)).toContain('Backed up 20000 animals');
+  });
+
   it('make no store if there is none to back up', async () => {
     expect(await complaint(...BACKUP)).toMatch(
       /^DATABASE_URL must name a SQLite database that is there; .* \(ENOENT\)\.$/,
@@ -253,6 +277,11 @@ describe('backup and restore', () => {
     }
   });
 });
+
+/** The names in a folder; none if it is not there. */
+function readdirIn(path: string): string[] {
+  return existsSync(path) ? readdirSync(path) : [];
+}
 
 function modeOf(path: string): string {
   return (statSync(join(folder.path, path)).mode & 0o777).toString(8);

@@ -87,9 +87,9 @@ describe('a change of the document', () => {
     ],
     [
       'a type is another',
-      /format: int64/,
-      'format: int32',
-      ['paths /pets/{petId} get parameters path petId schema format is now int32'],
+      /(^ {4}NewPet:\n[^]*?format:) int64/m,
+      '$1 int32',
+      ['components schemas NewPet properties categoryId format is now int32'],
     ],
     ['words are others', /description: (?![|>]).*/g, 'description: Else.', []],
     ['a value is added', /\n(\s+)- sold\n/, '\n$1- sold\n$1- lost\n', []],

@@ -42,6 +42,7 @@ function aboutKeys(keys: KeysFound, base: string): string[] {
     default:
       return [
         `Key:  ${keys.made} (shown this once)`,
+        `Keep: export KEY=${keys.made}`,
         `Try:  curl -i -H 'Authorization: Bearer ${keys.made}' ${base}/pets`,
       ];
   }

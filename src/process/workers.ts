@@ -25,6 +25,12 @@ export async function supervise(config: Config): Promise<void> {
     const { metricsOf } = await import('../adapters/metrics/metrics-of-workers.js');
     await new MetricsServer(config.metrics, () => metricsOf(primary.serving)).open();
   }
+  if (config.counting.isUsed) {
+    const { MemoryCounts } = await import('../adapters/counting/memory-counts.js');
+    const { countFor } = await import('../adapters/counting/primary-counts.js');
+    const counts = new MemoryCounts();
+    cluster.on('fork', (worker) => countFor(worker, counts));
+  }
   primary.fork();
 }
 
@@ -39,7 +45,7 @@ export async function work(config: Config): Promise<void> {
     worker.exitedAfterDisconnect = true;
     stop();
   });
-  tell(worker, opening);
+  tell(worker, { opening });
 }
 
 /**
@@ -91,7 +97,7 @@ class Primary {
       this.notStarted(error, pause);
     });
     worker.once('listening', ({ port }) => (this.port = port));
-    worker.once('message', (opening: Opening) => this.serves(worker, opening));
+    worker.on('message', ({ opening }: { opening?: Opening }) => opening && this.serves(worker, opening));
     worker.once('exit', (code, signal: string | null) => {
       const served = this.left(worker);
       if (this.isStopping && served && code !== 0) this.hasFailed = true;
@@ -153,6 +159,6 @@ class Primary {
 }
 
 /** Sends a message. If the other side has ended, it gets lost, and the `exit` event tells of that end. */
-function tell(worker: Worker, message: string | Opening): void {
+function tell(worker: Worker, message: string | { opening: Opening }): void {
   worker.send(message, () => undefined);
 }

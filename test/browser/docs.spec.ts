@@ -1,8 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { Browser, browserPath } from '../support/browser.js';
 import { Service } from '../support/service.js';
 
 const NO_BROWSER = 'No Chromium is installed ("apt-get install chromium"), nor named in PETSTORE_BROWSER.';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe-core has run of the page's own evaluation: the rules of WCAG 2.0 to 2.2 at the levels A and AA. */
+const AUDIT = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+  .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target, html, any }) =>
+    [id, target.join(' '), html.slice(0, 100), any[0]?.message].join(' | '))))`;
 
 if (browserPath !== undefined) describeDocs(browserPath);
 else {
@@ -52,11 +61,40 @@ function describeDocs(path: string): void {
       await service.stop();
     });
 
-    it('is where / leads to', async () => {
-      const response = await browser.page.goto(`http://${host}/`);
+    it('is where / leads to, and comes compressed', async () => {
+      let bytes = 0;
+      browser.page.on('requestfinished', (request) => {
+        void request.sizes().then(({ responseBodySize }) => (bytes += responseBodySize));
+      });
+      const response = await browser.page.goto(`http://${host}/`, { waitUntil: 'networkidle' });
+      browser.page.removeAllListeners('requestfinished');
       expect(browser.page.url()).toBe(`http://${host}/docs`);
       expect(response?.headers()['content-security-policy']).toContain("default-src 'none'; script-src 'self'");
+      expect(response?.headers()['content-security-policy']).toContain("; connect-src 'self'; ");
+      expect(response?.headers()['referrer-policy']).toBe('no-referrer');
       await browser.page.locator('.opblock').first().waitFor();
+      // Swagger UI alone has 1.8 MB; compressed it is less than a third.
+      expect(bytes).toBeGreaterThan(100_000);
+      expect(bytes).toBeLessThan(600_000);
+    });
+
+    it('names the address that it calls, and says that no environment is set', async () => {
+      const { page } = browser;
+      expect(await page.getByLabel('Server').locator('option').allInnerTexts()).toEqual([
+        `http://${host}/v1 - This instance`,
+      ]);
+      expect(await page.locator('.scheme-container').innerText()).toContain(
+        'No address of production or staging is set (PRODUCTION_BASE_URL, STAGING_BASE_URL).',
+      );
+    });
+
+    it('has the first operation in sight on a small screen, and nothing to filter three operations by', async () => {
+      const { page } = browser;
+      await page.setViewportSize({ width: 1280, height: 800 });
+      const { y = 0, height = 0 } = (await page.locator('.opblock').first().boundingBox()) ?? {};
+      expect(y).toBeGreaterThan(0);
+      expect(y + height).toBeLessThan(800);
+      expect(await page.locator('.filter, .operation-filter-input').count()).toBe(0);
     });
 
     it('shows the three operations, getPet struck through and with the date of its removal', async () => {
@@ -79,9 +117,9 @@ function describeDocs(path: string): void {
       const { page } = browser;
       await page.getByRole('button', { name: 'Authorize' }).click();
       const dialog = page.locator('.modal-ux');
-      await dialog.locator('input').fill(service.key);
+      await dialog.getByLabel('Value:').fill(service.key);
       await browser.picture('docs-authorize');
-      await dialog.getByRole('button', { name: 'Apply credentials' }).click();
+      await dialog.getByRole('button', { name: 'Authorize' }).click();
       await dialog.getByRole('button', { name: 'Close' }).click();
       await page.locator('button.authorize.locked').waitFor();
     });
@@ -95,6 +133,12 @@ function describeDocs(path: string): void {
       expect(body).toContain('9007199254740993');
       expect((await service.send('/v1/pets/1')).body).toBe(body);
       await browser.picture('docs-createPet', block);
+    });
+
+    it('lists the pets of all statuses unless one is chosen', async () => {
+      await service.add({ name: 'Rex', categoryId: 7, status: 'sold' });
+      const { body } = await execute('listPets');
+      expect(JSON.parse(body)).toMatchObject([{ name: 'Rex', status: 'sold' }, { name: 'Ünal 🐢' }]);
     });
 
     it('lists the pets of a status', async () => {
@@ -121,6 +165,101 @@ function describeDocs(path: string): void {
       expect(body).toContain('Ünal 🐢');
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
       await browser.picture('docs-telephone', block);
+    });
+
+    it('is dark where the system is, and changes with it', async () => {
+      const { page } = browser;
+      const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await page.locator('html.dark-mode').waitFor();
+      expect(await background()).toBe('rgb(28, 32, 34)');
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.locator('html:not(.dark-mode)').waitFor();
+      expect(await background()).toBe('rgba(0, 0, 0, 0)');
+    });
+
+    it.each(['light', 'dark'] as const)(
+      'fails no rule of WCAG at AA, where the system is %s',
+      async (colorScheme) => {
+        const { page } = browser;
+        await page.emulateMedia({ colorScheme });
+        const faults: Record<string, unknown> = {};
+        for (const width of [1280, 390]) {
+          await page.setViewportSize({ width, height: 800 });
+          await page.reload();
+          await page.locator('button.authorize.locked').waitFor();
+          await page.evaluate(AXE);
+          faults[`${width}, as it opens`] = await page.evaluate(AUDIT);
+          await browser.picture(`docs-${colorScheme}-${width}`);
+          await page.locator('button.authorize.locked').click();
+          await page.locator('.modal-ux').waitFor();
+          faults[`${width}, with a key`] = await page.evaluate(AUDIT);
+          await page.locator('.modal-ux').getByRole('button', { name: 'Logout' }).click();
+          faults[`${width}, without a key`] = await page.evaluate(AUDIT);
+          await page.locator('.modal-ux').getByLabel('Value:').fill(service.key);
+          await page.locator('.modal-ux').getByRole('button', { name: 'Authorize' }).click();
+          await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).click();
+          for (const operation of ['listPets', 'createPet', 'getPet']) await execute(operation);
+          faults[`${width}, executed`] = await page.evaluate(AUDIT);
+          await browser.picture(`docs-${colorScheme}-${width}-executed`, await open('listPets'));
+          if (width === 390) continue;
+          for (const schema of await page.getByRole('tab', { name: 'Schema' }).all()) await schema.click();
+          await page.locator('section.models button').first().click();
+          faults[`${width}, the schemas`] = await page.evaluate(AUDIT);
+        }
+        expect(faults).toEqual(Object.fromEntries(Object.keys(faults).map((state) => [state, []])));
+      },
+      240_000,
+    );
+
+    it('keeps the key for the tab, or if asked to, until it is logged out', async () => {
+      const { page } = browser;
+      const other = async (): Promise<boolean> => {
+        const tab = await page.context().newPage();
+        await tab.goto(`http://${host}/docs`);
+        await tab.locator('.opblock').first().waitFor();
+        // A key is put back once the document is there.
+        await tab.waitForTimeout(200);
+        const has = (await tab.locator('button.authorize.locked').count()) > 0;
+        await tab.close();
+        return has;
+      };
+      const dialog = page.locator('.modal-ux');
+      await page.evaluate("localStorage.setItem('authorized', 'of an earlier version')");
+      expect(await other()).toBe(false);
+      expect(await page.evaluate('Object.keys(localStorage)')).toEqual([]);
+      await page.locator('button.authorize').first().click();
+      await dialog.getByLabel('Keep the key').check();
+      expect(await other()).toBe(true);
+      await dialog.getByLabel('Keep the key').uncheck();
+      expect(await other()).toBe(false);
+      await dialog.getByLabel('Keep the key').check();
+      await dialog.getByRole('button', { name: 'Logout' }).click();
+      expect(await other()).toBe(false);
+      expect(await page.evaluate('[...Object.keys(localStorage), ...Object.keys(sessionStorage)]')).toEqual([]);
+    });
+
+    it('offers this instance first, and the environments that are set', async () => {
+      const staging = await Service.start({
+        PRODUCTION_BASE_URL: 'https://pets.example.com/v1',
+        STAGING_BASE_URL: 'http://staging.example.com:8080/a/v1',
+      });
+      const tab = await browser.page.context().newPage();
+      try {
+        const response = await tab.goto(`http://127.0.0.1:${staging.port}/docs`);
+        expect(response?.headers()['content-security-policy']).toContain(
+          "; connect-src 'self' https://pets.example.com http://staging.example.com:8080; ",
+        );
+        expect(await tab.getByLabel('Server').locator('option').allInnerTexts()).toEqual([
+          `http://127.0.0.1:${staging.port}/v1 - This instance`,
+          'https://pets.example.com/v1 - Production',
+          'http://staging.example.com:8080/a/v1 - Staging',
+        ]);
+        expect(await tab.locator('.servers-note').count()).toBe(0);
+      } finally {
+        await tab.close();
+        await staging.stop();
+      }
     });
 
     it('met no error, no failed request and no other host on the way', () => {

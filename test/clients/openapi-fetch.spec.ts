@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -8,20 +8,8 @@ import { Service } from '../support/service.js';
 
 const run = promisify(execFile);
 
-/** A client as a person writes one who has openapi.yaml and nothing else. */
-const CLIENT = `import createClient from 'openapi-fetch';
-import type { paths } from './petstore.js';
-
-const petstore = createClient<paths>({
-  baseUrl: process.env.BASE_URL,
-  headers: { Authorization: \`Bearer \${process.env.API_KEY}\` },
-});
-
-const { data: bella, error } = await petstore.POST('/pets', { body: { name: 'Bella', categoryId: 42 } });
-if (error) throw new Error(\`\${error.code}: \${error.message}\`);
-const { data: pets = [] } = await petstore.GET('/pets', { params: { query: { status: 'available', limit: 10 } } });
-console.log(bella.id, pets.map((pet) => pet.name));
-`;
+/** The client of docs/client.md, which a person writes who has openapi.yaml and nothing else. */
+const CLIENT = /^```ts\n([^]*?)^```$/m.exec(readFileSync('docs/client.md', 'utf8'))?.[1] as string;
 
 /** The rest that the types allow: getPet, an optional header, a field that may be left out, the codes of errors. */
 const MORE = `${CLIENT}
@@ -61,7 +49,7 @@ describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch'
     const types = join(folder, 'petstore.ts');
     await run(process.execPath, ['node_modules/openapi-typescript/bin/cli.js', 'openapi.yaml', '-o', types]);
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(folder, 'client.ts'), MORE);
+    writeFileSync(join(folder, 'client.ts'), MORE.replace('127.0.0.1:3000', `127.0.0.1:${service.port}`));
     for (const [index, [part, other]] of mistakes.entries()) {
       writeFileSync(join(folder, `mistake-${index}.ts`), CLIENT.replace(part, other));
     }
@@ -89,7 +77,7 @@ describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch'
     expect(faults('client.ts')).toBe('');
     program.emit(program.getSourceFile(join(folder, 'client.ts')));
     const { stdout } = await run(process.execPath, [join(folder, 'client.js')], {
-      env: { BASE_URL: `http://127.0.0.1:${service.port}/v1`, API_KEY: service.key },
+      env: { KEY: service.key },
     });
     expect(stdout).toBe(
       "1 [ 'Bella' ]\n" +

@@ -27,6 +27,18 @@ const saboteurs = {
     return added;
   },
 
+  /** Acknowledges one in two that it could not store. */
+  async overfull(pet, key) {
+    try {
+      const added = await add.call(this, pet, key);
+      lastId = added.pet.id;
+      return added;
+    } catch (error) {
+      if (++calls % 2 === 0) throw error;
+      return { pet: { id: ++lastId, ...pet }, replayed: false };
+    }
+  },
+
   /** Stores one in 20 twice. */
   async doubles(pet, key) {
     if (++calls % 20 === 0) await add.call(this, pet);
@@ -34,4 +46,12 @@ const saboteurs = {
   },
 };
 
-TypeOrmPetRepository.prototype.add = saboteurs[process.env.SABOTEUR];
+if (process.env.SABOTEUR === 'forgets') {
+  const forget = TypeOrmPetRepository.prototype.forgetIdempotencyKeys;
+  /** Forgets keys before their time is over. */
+  TypeOrmPetRepository.prototype.forgetIdempotencyKeys = function () {
+    return forget.call(this, new Date());
+  };
+} else {
+  TypeOrmPetRepository.prototype.add = saboteurs[process.env.SABOTEUR];
+}

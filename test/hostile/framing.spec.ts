@@ -81,11 +81,19 @@ function large(rest: string): string {
   return `POST /v1/pets HTTP/1.1\nHost: x\nContent-Type: application/json\n${rest}`;
 }
 
-/** The answers until the service closes the connection, or says nothing more for so long, in milliseconds. */
-async function answers(connection: Connection, quiet: number): Promise<WireAnswer[]> {
+/** How long to wait for an answer that must come, and for one that must not, in milliseconds. */
+const PATIENCE = 10_000;
+const QUIET = 200;
+
+/** The answers that come on a connection: at least as many as are expected of those before, and then until none has come for a while. */
+async function answers(
+  connection: Connection,
+  expected: (found: readonly WireAnswer[]) => number = () => 0,
+): Promise<WireAnswer[]> {
   const found: WireAnswer[] = [];
   for (;;) {
-    const answer = await Promise.race([connection.answer().catch(() => undefined), pause(quiet)]);
+    const patience = found.length < expected(found) ? PATIENCE : QUIET;
+    const answer = await Promise.race([connection.answer().catch(() => undefined), pause(patience)]);
     if (!answer) return found;
     if (answer.status >= 200) found.push(answer);
   }
@@ -106,9 +114,10 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
     connection.socket.allowHalfOpen = true;
     // In the same write, and when the service has closed its side.
     connection.write(bytes(request + post(`${name}0`)));
-    const [first, ...more] = await answers(connection, 200);
+    const isLast = (answer?: WireAnswer) => answer?.header('Connection') === 'close';
+    const [first, ...more] = await answers(connection, ([one]) => (isLast(one) ? 1 : 2));
     if (!connection.socket.destroyed) connection.write(bytes(post(`${name}1`)));
-    more.push(...(await answers(connection, 200)));
+    more.push(...(await answers(connection, () => (isLast(first) ? 0 : 1))));
     expect(first?.status).toBe(status);
     const done = more
       .filter((answer) => answer.status === 201)
@@ -149,7 +158,7 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
       connection.write(
         bytes(`${head}${body.length.toString(16)};a="b"\n${body}\n0\nX-A: b\n\n${post(`${name}behind`)}`),
       );
-      expect((await answers(connection, 300)).map(({ status }) => status)).toEqual([201, 201]);
+      expect((await answers(connection, () => 2)).map(({ status }) => status)).toEqual([201, 201]);
       await expectStored(service(), name, [`${name}body`, `${name}behind`]);
       connection.destroy();
     },
@@ -184,7 +193,7 @@ describe.each([1, 2])('of %i process(es), behind 408', (workers) => {
     connection.write(request.subarray(0, cut));
     expectError(await connection.answer(), 'request_timeout');
     connection.write(request.subarray(cut));
-    expect(await answers(connection, 200)).toEqual([]);
+    expect(await answers(connection)).toEqual([]);
     await expectStored(service(), what, []);
     connection.destroy();
   });

@@ -179,7 +179,7 @@ describe('a service of several workers', () => {
   it('greets once, when all of them serve, and with a key that all of them take', async () => {
     const service = await folder().serve({ WEB_CONCURRENCY: '3' });
     expect(service.workers).toHaveLength(3);
-    expect(service.log).toMatch(/^The pet store is open at \S+\nDocs: .*\nKey: .*\nTry: .*\n$/);
+    expect(service.log).toMatch(/^The pet store is open at \S+\nDocs: .*\nKey: .*\nKeep: .*\nTry: .*\n$/);
     const before = service.workers.map(socketsOf);
     const agents = Array.from({ length: 6 }, () => new Agent({ keepAlive: true }));
     for (const agent of agents) {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 
 /** What says how the program is built. */
 const BUILT_BY = ['tsconfig.json', 'tsconfig.build.json', 'bundle.mjs', 'package-lock.json'];
@@ -31,12 +31,37 @@ export function buildProgram(): string {
   return folder;
 }
 
+/** Builds the program with some of its files changed, or added, by their paths; returns its folder, which is to be removed. */
+export function buildOther(name: string, change: (files: Map<string, string>) => void): string {
+  const folder = resolve('test-output', `${name}-${process.pid}`);
+  const files = new Map(sourceFiles().map((path) => [path, readFileSync(path, 'utf8')]));
+  change(files);
+  for (const [path, text] of files) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  const config = {
+    extends: '../../tsconfig.build.json',
+    compilerOptions: { rootDir: '.' },
+    include: ['src', 'ormconfig.ts'],
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  const program = join(folder, 'dist');
+  const options = ['-p', folder, '--noCheck', '--outDir', join(program, 'modules')];
+  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', ...options]);
+  execFileSync(process.execPath, ['bundle.mjs', program]);
+  return program;
+}
+
 function sourceDigest(): string {
-  const files = readdirSync('src', { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const paths = files.map((entry) => join(entry.parentPath, entry.name)).sort();
   const digest = createHash('sha256');
-  for (const path of [...paths, 'ormconfig.ts', ...BUILT_BY]) {
+  for (const path of [...sourceFiles(), ...BUILT_BY]) {
     digest.update(path).update(readFileSync(path));
   }
   return digest.digest('hex').slice(0, 12);
+}
+
+function sourceFiles(): string[] {
+  const files = readdirSync('src', { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return [...files.map((entry) => join(entry.parentPath, entry.name)).sort(), 'ormconfig.ts', 'package.json'];
 }

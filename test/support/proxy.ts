@@ -6,10 +6,16 @@ export class Proxy {
   private readonly server: Server;
   private readonly pairs = new Set<readonly [Socket, Socket]>();
   private held = false;
+  private refused = false;
+  private losing = 0;
   private heard: Buffer[] = [];
 
   private constructor(target: number) {
     this.server = createServer((client) => {
+      if (this.refused) {
+        client.on('error', () => undefined).destroy();
+        return;
+      }
       const upstream = connect(target, '127.0.0.1');
       const pair = [client, upstream] as const;
       this.pairs.add(pair);
@@ -19,7 +25,10 @@ export class Proxy {
         if (this.held) from.unpipe(to).pause();
       }
       client.on('close', () => this.pairs.delete(pair));
-      client.on('data', (bytes: Buffer) => this.heard.push(bytes));
+      client.on('data', (bytes: Buffer) => {
+        this.heard.push(bytes);
+        if (this.losing > 0) this.loseAnswer(pair);
+      });
     });
   }
 
@@ -58,6 +67,26 @@ export class Proxy {
     await Promise.race([...this.pairs].map(([, upstream]) => once(upstream, 'readable')));
   }
 
+  /** Of what is sent next, on any connection, lets the server do so much; each time its connection ends in place of the answer. */
+  loseNextAnswers(count: number): void {
+    this.losing = count;
+  }
+
+  /** Forwards all again, first what was held back. */
+  resume(): void {
+    [this.held, this.refused, this.losing] = [false, false, 0];
+    for (const [client, upstream] of this.pairs) {
+      client.unpipe(upstream).pipe(upstream);
+      upstream.unpipe(client).pipe(client);
+    }
+  }
+
+  /** Ends all connections, and each new one at once. */
+  refuse(): void {
+    this.refused = true;
+    this.cut();
+  }
+
   /** Forwards new connections; the old ones hang for ever, as where a machine on the way forgot them. */
   forwardNew(): void {
     this.held = false;
@@ -79,6 +108,15 @@ export class Proxy {
 
   private holdAnswers([client, upstream]: readonly [Socket, Socket]): void {
     upstream.unpipe(client).pause();
+  }
+
+  private loseAnswer([client, upstream]: readonly [Socket, Socket]): void {
+    this.losing--;
+    this.holdAnswers([client, upstream]);
+    upstream.once('readable', () => {
+      client.destroy();
+      upstream.destroy();
+    });
   }
 
   private async listen(port: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { ChildProcess, spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -16,6 +16,8 @@ export interface TestServer {
   readonly port: number;
   /** Starts it; resolves once it accepts connections. */
   start(): Promise<void>;
+  /** Sends it a signal that does not end it. */
+  signal(signal: NodeJS.Signals): void;
   /** Ends it with this signal; resolves once it is gone. */
   end(signal: NodeJS.Signals): Promise<void>;
   /** Ends it if it runs, and removes its folder. */
@@ -24,19 +26,62 @@ export interface TestServer {
 
 /** A new PostgreSQL, user postgres, trusted; undefined if the machine has no binaries of it. */
 export async function newPostgres(...settings: string[]): Promise<TestServer | undefined> {
-  const installed = existsSync('/usr/lib/postgresql')
-    ? readdirSync('/usr/lib/postgresql').sort((a, b) => Number(b) - Number(a))
-    : [];
-  const folders = installed.map((version) => `/usr/lib/postgresql/${version}/bin`);
-  const [initdb, postgres] = [binary('initdb', folders), binary('postgres', folders)];
+  const [initdb, postgres] = [postgresBinary('initdb'), postgresBinary('postgres')];
   if (!initdb || !postgres) return undefined;
   return server(
     (data) => [initdb, '-D', data, '-U', 'postgres', '-A', 'trust', '--no-sync', '--encoding=UTF8', '--locale=C'],
-    (data, port) => [
-      ...[postgres, '-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''],
-      ...settings.flatMap((setting) => ['-c', setting]),
-    ],
+    (data, port) => postgresCommand(postgres, data, port, settings),
     'ready to accept connections',
+  );
+}
+
+/** A new standby of a PostgreSQL that runs, in step with it from its own slot on. */
+export async function newStandby(primary: TestServer, ...settings: string[]): Promise<TestServer> {
+  const [backup, postgres] = [postgresBinary('pg_basebackup') ?? '', postgresBinary('postgres') ?? ''];
+  const slot = `standby_${primary.port}_${Date.now()}`;
+  return server(
+    (data) => [
+      ...[backup, '-D', data, '-h', '127.0.0.1', '-p', String(primary.port), '-U', 'postgres'],
+      ...['-R', '-X', 'stream', '-C', '-S', slot, '-c', 'fast', '--no-sync'],
+    ],
+    (data, port) => postgresCommand(postgres, data, port, settings),
+    'ready to accept read-only connections',
+  );
+}
+
+function postgresBinary(name: string): string | undefined {
+  const installed = existsSync('/usr/lib/postgresql')
+    ? readdirSync('/usr/lib/postgresql').sort((a, b) => Number(b) - Number(a))
+    : [];
+  return binary(
+    name,
+    installed.map((version) => `/usr/lib/postgresql/${version}/bin`),
+  );
+}
+
+function postgresCommand(postgres: string, data: string, port: number, settings: readonly string[]): string[] {
+  return [
+    ...[postgres, '-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''],
+    ...settings.flatMap((setting) => ['-c', setting]),
+  ];
+}
+
+/** A new PgBouncer in front of a PostgreSQL, with its default settings but for those given; undefined if the machine has none. */
+export async function newPgBouncer(behind: number, ...settings: string[]): Promise<TestServer | undefined> {
+  const pgbouncer = binary('pgbouncer', ['/usr/sbin']);
+  if (!pgbouncer) return undefined;
+  return server(
+    (data) => ['mkdir', data],
+    (data, port) => {
+      writeFileSync(join(data, 'users'), '"postgres" ""\n');
+      const lines = [
+        ...['[databases]', `* = host=127.0.0.1 port=${behind}`, '[pgbouncer]', 'listen_addr = 127.0.0.1'],
+        ...[`listen_port = ${port}`, 'unix_socket_dir =', 'auth_type = trust', `auth_file = ${join(data, 'users')}`],
+      ];
+      writeFileSync(join(data, 'pgbouncer.ini'), [...lines, ...settings, ''].join('\n'));
+      return [pgbouncer, join(data, 'pgbouncer.ini')];
+    },
+    'process up',
   );
 }
 
@@ -58,8 +103,55 @@ export async function newMariadb(...settings: string[]): Promise<TestServer | un
   );
 }
 
+/** The path of the program of Redis; undefined if the machine has none. */
+export const redisProgram = (): string | undefined => binary('redis-server', ['/usr/local/bin']);
+
+/** A new Redis that keeps nothing on disk; undefined if the machine has no binary of it. */
+export async function newRedis(...settings: string[]): Promise<TestServer | undefined> {
+  const program = redisProgram();
+  if (program === undefined) return undefined;
+  return server(
+    undefined,
+    (_data, port) => [program, '--port', String(port), '--bind', '127.0.0.1', '--save', '', ...settings],
+    'Ready to accept connections',
+  );
+}
+
+/**
+ * A new node of a cluster of MariaDB with Galera: the first one if `others` is empty, else one that joins those; undefined if the machine has no
+ * binaries of it. It is a primary like each of them.
+ */
+export async function newGaleraNode(others: readonly TestServer[]): Promise<TestServer | undefined> {
+  const folders = ['/usr/sbin', '/usr/local/sbin'];
+  const [install, mariadbd] = [binary('mariadb-install-db', folders), binary('mariadbd', folders)];
+  const provider = ['/usr/lib/galera/libgalera_smm.so', '/usr/lib64/galera-4/libgalera_smm.so'].find(existsSync);
+  if (!install || !mariadbd || !provider || !binary('rsync', [])) return undefined;
+  let started = false;
+  return server(
+    (data) => [
+      ...[install, '--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal'],
+      '--skip-test-db',
+    ],
+    (data, port) => {
+      const isFirst = others.length === 0 && !started;
+      started = true;
+      const members = others.map((other) => `127.0.0.1:${other.port + 1}`).join();
+      return [
+        ...[mariadbd, '--no-defaults', `--datadir=${data}`, `--port=${port}`, '--bind-address=127.0.0.1'],
+        ...[`--socket=${data}/socket`, `--pid-file=${data}/pid`, '--innodb-buffer-pool-size=32M'],
+        ...['--wsrep-on=ON', `--wsrep-provider=${provider}`, '--binlog-format=ROW', '--innodb-autoinc-lock-mode=2'],
+        ...[`--wsrep-cluster-address=gcomm://${members}`, `--wsrep-node-address=127.0.0.1:${port + 1}`],
+        ...['--wsrep-sst-method=rsync', `--wsrep-sst-receive-address=127.0.0.1:${port + 3}`],
+        `--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:${port + 1};ist.recv_addr=127.0.0.1:${port + 2};gcache.size=16M`,
+        ...(isFirst ? ['--wsrep-new-cluster'] : []),
+      ];
+    },
+    'ready for connections',
+  );
+}
+
 async function server(
-  init: (data: string) => string[],
+  init: ((data: string) => string[]) | undefined,
   run: (data: string, port: number) => string[],
   ready: string,
 ): Promise<TestServer> {
@@ -70,7 +162,7 @@ async function server(
   let running: ChildProcess | undefined;
 
   const launch = ([command, ...args]: string[]): ChildProcess =>
-    spawn(command as string, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], ...asNobody });
+    spawn(command as string, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], ...asNobody });
   const ended = (child: ChildProcess): Promise<void> =>
     new Promise((resolve) => {
       if (child.exitCode !== null || child.signalCode !== null) resolve();
@@ -82,10 +174,13 @@ async function server(
     running = undefined;
   };
 
-  const initialising = launch(init(data));
-  initialising.stderr?.resume();
-  await ended(initialising);
-  if (initialising.exitCode !== 0) throw new Error(`A database server could not be set up: ${init(data).join(' ')}`);
+  if (init) {
+    const initialising = launch(init(data));
+    initialising.stdout?.resume();
+    initialising.stderr?.resume();
+    await ended(initialising);
+    if (initialising.exitCode !== 0) throw new Error(`A database server could not be set up: ${init(data).join(' ')}`);
+  }
 
   return {
     port,
@@ -93,11 +188,14 @@ async function server(
       new Promise((resolve, reject) => {
         const child = (running = launch(run(data, port)));
         child.once('close', () => reject(new Error(`A database server ended: ${run(data, port).join(' ')}`)));
-        createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => {
-          if (line.includes(ready)) resolve();
-        });
+        for (const output of [child.stdout, child.stderr]) {
+          createInterface({ input: output as NodeJS.ReadableStream }).on('line', (line) => {
+            if (line.includes(ready)) resolve();
+          });
+        }
       }),
     end,
+    signal: (signal) => void running?.kill(signal),
     remove: async () => {
       await end('SIGKILL');
       rmSync(folder, { recursive: true, force: true });
@@ -201,6 +299,11 @@ export default async function setup(): Promise<void> {
     } else {
       servers.missing.push(`${name} is not on this machine: its suites were left out. To run them: ${install}`);
     }
+  }
+  if (!redisProgram()) {
+    servers.missing.push(
+      'Redis is not on this machine: its suites were left out. To run them: apt-get install redis-server',
+    );
   }
   if (process.env.PETSTORE_REQUIRE_STORES === 'all' && servers.missing.length > 0) {
     throw new Error(`PETSTORE_REQUIRE_STORES=all, but ${servers.missing.join('\n')}`);

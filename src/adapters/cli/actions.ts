@@ -4,14 +4,26 @@ import { PetService } from '../../application/pets/pet.service.js';
 import type { RestoreReport } from '../persistence/typeorm/backup-store.js';
 import type { CopyProgress, CopyReport } from '../persistence/typeorm/copy-store.js';
 import type { SchemaStep } from '../persistence/typeorm/schema-steps.js';
+import type { Terminal } from './progress-bar.js';
+import type { Setting } from './setting.js';
 
 /** Takes a line for standard output. */
 export type Print = (line: string) => void;
 
+/** What the command knows of the program, and of where it writes. */
+export interface Surroundings {
+  readonly version: string;
+  readonly settings: readonly Setting[];
+  /** What progress is drawn on, if it is a terminal. */
+  readonly terminal: Terminal;
+  /** Whether standard output is a terminal that has colours. */
+  readonly hasColours: boolean;
+}
+
 /** What the commands can have done for them. */
 export interface Actions {
-  /** Serves until it is told to stop. */
-  serve(): Promise<void>;
+  /** Serves until it is told to stop, with these settings before those of the environment. */
+  serve(settings: Readonly<Record<string, string>>): Promise<void>;
   /** Opens the store, lends its keys, and closes it. */
   withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T>;
   /** Opens the store, lends its pets, and closes it. */

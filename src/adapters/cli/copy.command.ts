@@ -1,10 +1,11 @@
 import { Command } from 'commander';
-import { Actions, Print } from './actions.js';
-import { ProgressBar, Terminal } from './progress-bar.js';
+import { Actions, Print, Surroundings } from './actions.js';
+import { addExamples } from './examples.js';
+import { ProgressBar } from './progress-bar.js';
 
 /** Adds `copy`, which moves a whole store from one database to another. */
-export function addCopyCommand(petstore: Command, actions: Actions, print: Print, terminal: Terminal): void {
-  petstore
+export function addCopyCommand(petstore: Command, actions: Actions, print: Print, { terminal }: Surroundings): void {
+  const copy = petstore
     .command('copy')
     .description('copy animals, keys and all else into an empty database, with their ids, and compare the two')
     .requiredOption(
@@ -21,4 +22,5 @@ export function addCopyCommand(petstore: Command, actions: Actions, print: Print
       print(`Copied ${pets} animals and ${keys} keys; both sides have the checksum ${checksum}.`);
       print('Set DATABASE_URL to the new database and start the service: cursors and keys go on as they were.');
     });
+  addExamples(copy, 'copy --from sqlite:./data/petstore.sqlite --to postgres://me@127.0.0.1/petstore');
 }

@@ -1,14 +1,17 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { KeyUse } from '../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../domain/keys/api-key.js';
-import { Actions, Print } from './actions.js';
+import { Actions, Print, Surroundings } from './actions.js';
+import { colourState } from './colour.js';
+import { addExamples } from './examples.js';
 import { table } from './table.js';
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Adds `keys`, which issues, lists and revokes API keys. */
-export function addKeysCommand(petstore: Command, actions: Actions, print: Print): void {
+export function addKeysCommand(petstore: Command, actions: Actions, print: Print, { hasColours }: Surroundings): void {
   const keys = petstore.command('keys').description('issue, list and revoke API keys');
+  addExamples(keys, 'keys create --name shop --expires 90d', 'keys list --json', 'keys revoke shop');
 
   keys
     .command('create')
@@ -32,11 +35,19 @@ export function addKeysCommand(petstore: Command, actions: Actions, print: Print
   keys
     .command('list')
     .description('list the keys: name, prefix, and when each was created, last used, and ends')
-    .action(async () => {
+    .option('--json', 'as an array of objects: name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state')
+    .action(async ({ json }: { json?: true }) => {
       const [all, uses] = await actions.withKeys(
         async (service) => [await service.list(), await service.uses()] as const,
       );
       const used = new Map(uses.map((use) => [use.digest, use]));
+      if (json) {
+        const listed = all.map(({ digest, name, prefix, createdAt, expiresAt, revokedAt }) => {
+          const lastUsedAt = used.get(digest)?.lastUsedAt ?? null;
+          return { name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state: state({ expiresAt, revokedAt }) };
+        });
+        return print(JSON.stringify(listed, null, 2));
+      }
       const rows = all.map((key) => [
         key.name,
         key.prefix,
@@ -45,7 +56,13 @@ export function addKeysCommand(petstore: Command, actions: Actions, print: Print
         day(key.expiresAt),
         state(key),
       ]);
-      print(table(['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'], rows));
+      print(
+        table(
+          ['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'],
+          rows,
+          hasColours ? colourState : undefined,
+        ),
+      );
     });
 
   keys
@@ -60,16 +77,21 @@ export function addKeysCommand(petstore: Command, actions: Actions, print: Print
   keys
     .command('callers')
     .description('list who still calls getPet, which is deprecated: the name of the key, how often, and when last')
-    .action(async () => {
+    .option('--json', 'as an array of objects: name, calls, lastCallAt')
+    .action(async ({ json }: { json?: true }) => {
       const uses = await actions.withKeys((service) => service.uses());
       const callers = uses.filter((use): use is KeyUse & { lastGetPetAt: Date } => use.lastGetPetAt !== null);
       callers.sort((a, b) => b.lastGetPetAt.getTime() - a.lastGetPetAt.getTime());
+      if (json) {
+        const listed = callers.map((use) => ({ name: use.name, calls: use.getPetCalls, lastCallAt: use.lastGetPetAt }));
+        return print(JSON.stringify(listed, null, 2));
+      }
       const rows = callers.map((use) => [use.name, String(use.getPetCalls), day(use.lastGetPetAt)]);
       print(table(['NAME', 'CALLS', 'LAST CALL'], rows));
     });
 }
 
-function state(key: ApiKey): string {
+function state(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>): string {
   if (key.revokedAt) return 'revoked';
   return key.expiresAt && key.expiresAt.getTime() <= Date.now() ? 'expired' : 'valid';
 }

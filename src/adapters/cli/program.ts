@@ -1,59 +1,48 @@
 import { Command } from 'commander';
-import { Actions, Print } from './actions.js';
+import { Actions, Print, Surroundings } from './actions.js';
 import { addCheckCommand } from './check.command.js';
 import { addBackupCommands } from './backup.command.js';
 import { addCopyCommand } from './copy.command.js';
+import { addExamples } from './examples.js';
 import { addKeysCommand } from './keys.command.js';
-import { Terminal } from './progress-bar.js';
+import { addMigrateCommand } from './migrate.command.js';
 import { addSeedCommand } from './seed.command.js';
+import { addServeCommand } from './serve.command.js';
 
-/** The `petstore` command; `print` takes what goes to standard output, line by line, and `terminal` what is only for who watches. */
-export function program(actions: Actions, print: Print, terminal: Terminal): Command {
+/**
+ * The `petstore` command; `print` takes what goes to standard output, line by line. It throws `CommanderError`, once it has said what is
+ * wrong, if it is misused, and after `--help` and `--version` too, whose `exitCode` is 0.
+ */
+export function program(actions: Actions, print: Print, surroundings: Surroundings): Command {
   const petstore = new Command('petstore')
-    .description('The pet store service. Settings come from the environment and from .env; the README lists them.')
+    .description('The pet store service. Settings come from the environment and from .env; example-env prints them.')
+    .version(surroundings.version)
+    .exitOverride()
     .showHelpAfterError('Add --help for what there is.');
-
-  petstore
-    .command('serve', { isDefault: true })
-    .description('serve the interface over HTTP')
-    .action(() => actions.serve());
-
-  addKeysCommand(petstore, actions, print);
-  addSeedCommand(petstore, actions, print, terminal);
-
-  const migrate = petstore
-    .command('migrate')
-    .description('show, apply or take back the changes of the database schema; serve applies them by itself');
-  migrate
-    .command('show', { isDefault: true })
-    .description('list the migrations, those applied marked with an x')
-    .action(async () => {
-      for (const { name, applied } of await actions.migrations()) print(`[${applied ? 'x' : ' '}] ${name}`);
-    });
-  migrate
-    .command('run')
-    .description('apply what is not applied yet')
-    .action(async () => {
-      const names = await actions.migrate();
-      print(names.length > 0 ? names.map((name) => `applied ${name}`).join('\n') : 'The schema is up to date.');
-    });
-  migrate
-    .command('revert')
-    .description('take the newest migration back, and the data that it made room for with it')
-    .action(async () => {
-      const name = await actions.revert();
-      print(name === undefined ? 'No migration is applied.' : `took back ${name}`);
-    });
-
-  addCopyCommand(petstore, actions, print, terminal);
-  addCheckCommand(petstore, actions, print);
+  addExamples(petstore, 'serve --port 8080', 'keys create --name shop --expires 90d', 'check --json');
+  addServeCommand(petstore, actions, print, surroundings);
+  addKeysCommand(petstore, actions, print, surroundings);
+  addSeedCommand(petstore, actions, print, surroundings);
+  addMigrateCommand(petstore, actions, print);
+  addCopyCommand(petstore, actions, print, surroundings);
+  addCheckCommand(petstore, actions, print, surroundings);
   addBackupCommands(petstore, actions, print);
-
   petstore
     .command('openapi')
     .description('print the OpenAPI document')
     .option('--json', 'as JSON in place of YAML')
     .action(async ({ json }: { json?: true }) => print((await actions.openApi(json ? 'json' : 'yaml')).trimEnd()));
-
   return petstore;
+}
+
+const OF_ITSELF: readonly string[] = ['-h', '--help', '-V', '--version'];
+
+/**
+ * The arguments with what may be left out: `serve`, and `show` of `migrate`. A default command of commander would take a misspelt name
+ * for an argument of its own, and commander could not tell which one was meant.
+ */
+export function commandLine(args: readonly string[]): string[] {
+  const isOption = (arg: string | undefined) => arg === undefined || (arg.startsWith('-') && !OF_ITSELF.includes(arg));
+  if (isOption(args[0])) return ['serve', ...args];
+  return args[0] === 'migrate' && isOption(args[1]) ? ['migrate', 'show', ...args.slice(1)] : [...args];
 }

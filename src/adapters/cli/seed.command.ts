@@ -1,17 +1,18 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { PetService } from '../../application/pets/pet.service.js';
-import { Actions, Print } from './actions.js';
+import { Actions, Print, Surroundings } from './actions.js';
+import { addExamples } from './examples.js';
 import { plausiblePets } from './plausible-pets.js';
-import { ProgressBar, Terminal } from './progress-bar.js';
+import { ProgressBar } from './progress-bar.js';
 
 /** How many pets are added at a time: they share commits. */
 const BATCH = 256;
 
 const MAX_COUNT = 10_000_000;
 
-/** Adds `seed`, which adds plausible pets, so that there is something to look at. The progress is drawn on `terminal`. */
-export function addSeedCommand(petstore: Command, actions: Actions, print: Print, terminal: Terminal): void {
-  petstore
+/** Adds `seed`, which adds plausible pets, so that there is something to look at. The progress is drawn on the terminal. */
+export function addSeedCommand(petstore: Command, actions: Actions, print: Print, { terminal }: Surroundings): void {
+  const seed = petstore
     .command('seed')
     .description('add plausible animals, so that there is something to look at')
     .requiredOption('--count <n>', 'how many', integer(1, MAX_COUNT))
@@ -20,6 +21,7 @@ export function addSeedCommand(petstore: Command, actions: Actions, print: Print
       await actions.withPets((pets) => add(pets, count, seed, new ProgressBar(terminal)));
       print(`Added ${count} ${count === 1 ? 'animal' : 'animals'}.`);
     });
+  addExamples(seed, 'seed --count 1000');
 }
 
 async function add(pets: PetService, count: number, seed: number, bar: ProgressBar): Promise<void> {

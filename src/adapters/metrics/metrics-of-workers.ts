@@ -9,7 +9,7 @@ type Metrics = MetricObjectWithValues<MetricValue<string>>[];
 /** Makes this worker tell its metrics when the primary asks for them. */
 export function tellMetrics(registry: Registry): void {
   const worker = cluster.worker as Worker;
-  const tell = async () => worker.send(await registry.getMetricsAsJSON(), () => undefined);
+  const tell = async () => worker.send({ metrics: await registry.getMetricsAsJSON() }, () => undefined);
   worker.on('message', (message) => message === METRICS && void tell());
 }
 
@@ -21,11 +21,12 @@ export async function metricsOf(workers: Iterable<Worker>): Promise<string> {
 /** What a worker tells; nothing if it ends meanwhile. Whoever asks at the same time gets the same answer. */
 function ask(worker: Worker): Promise<Metrics> {
   return new Promise((resolve) => {
-    const answered = (metrics: Metrics) => {
+    const answered = ({ metrics }: { metrics?: Metrics }) => {
+      if (!metrics) return;
       worker.off('message', answered).off('disconnect', gone);
       resolve(metrics);
     };
-    const gone = () => answered([]);
+    const gone = () => answered({ metrics: [] });
     worker.on('message', answered).on('disconnect', gone);
     worker.send(METRICS, (error) => error && gone());
   });

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Exchange } from '../http/server/exchange.js';
 import { tellMetrics } from './metrics-of-workers.js';
 import { MetricsServer } from './metrics-server.js';
@@ -8,6 +8,9 @@ import { MetricsSettings } from './metrics-settings.js';
 
 /** Upper bounds of times, in seconds. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** What a connection is, or is waited for. */
+const POOL_STATES = ['used', 'idle', 'waiting'] as const;
 
 /** The operation that is to be removed. */
 const DEPRECATED = 'getPet';
@@ -43,6 +46,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers: [this.registry],
   });
+  private limitsShared: Gauge | undefined;
   private readonly server: MetricsServer;
 
   constructor(settings: MetricsSettings) {
@@ -64,6 +68,33 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Counts a commit of so many pets. */
   commit(pets: number): void {
     this.commits.observe(pets);
+  }
+
+  /** Notes whether all that have the same `RATE_LIMIT_URL` share the counts of the limits now. */
+  limits(areShared: boolean): void {
+    this.limitsShared ??= new Gauge({
+      name: 'petstore_limits_shared',
+      help: 'Whether limits hold for all instances together: 1, or 0 while Redis is out of reach.',
+      registers: [this.registry],
+      aggregator: 'min',
+    });
+    this.limitsShared.set(areShared ? 1 : 0);
+  }
+
+  /** Shows the pools of the database as `pools` tells them whenever the metrics are asked for. */
+  watch(
+    pools: () => readonly ({ readonly pool: string } & Readonly<Record<(typeof POOL_STATES)[number], number>>)[],
+  ): void {
+    new Gauge({
+      name: 'petstore_database_connections',
+      help: 'Connections to the database by pool: used, idle, and questions that wait for one.',
+      labelNames: ['pool', 'state'],
+      registers: [this.registry],
+      collect() {
+        for (const { pool, ...states } of pools())
+          for (const state of POOL_STATES) this.set({ pool, state }, states[state]);
+      },
+    });
   }
 
   /** Where the metrics are, while the service runs. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { UsageError } from '../../application/errors.js';
+import { urlPart } from '../net/url-part.js';
 
 /** How the connection to a database server is secured. */
 export interface Tls {
@@ -10,17 +11,25 @@ export interface Tls {
   readonly ca?: string;
 }
 
-/** A database on a server. */
-export interface ServerUrl {
-  readonly engine: 'postgres' | 'mysql' | 'mariadb';
+/** A server's address. */
+export interface Host {
   readonly host: string;
   readonly port: number;
+}
+
+/** A database on a server, or on several of which one is the primary. */
+export interface ServerUrl {
+  readonly engine: 'postgres' | 'mysql' | 'mariadb';
+  /** At least one; the first that is a primary is used. */
+  readonly hosts: readonly [Host, ...Host[]];
   readonly user: string;
   readonly password?: string;
   readonly database: string;
   /** The most connections that this instance opens. */
   readonly pool: number;
   readonly tls?: Tls;
+  /** What a pooler in between lends a connection for: `transaction` if for no longer than that; a session if absent, or no pooler is there. */
+  readonly pooler?: 'transaction';
 }
 
 /** Where the pets are kept, as `DATABASE_URL` says it. */
@@ -40,13 +49,27 @@ export interface DatabaseLimits {
   readonly maxWaiting: number;
 }
 
-/** The engine of each scheme, its port, and the parameter by which it names the mode of TLS. */
-const SCHEMES: Readonly<Record<string, { engine: ServerUrl['engine']; port: number; modeName: string }>> = {
-  'postgres:': { engine: 'postgres', port: 5432, modeName: 'sslmode' },
-  'postgresql:': { engine: 'postgres', port: 5432, modeName: 'sslmode' },
+/** What a scheme stands for. */
+interface Scheme {
+  readonly engine: ServerUrl['engine'];
+  readonly port: number;
+  /** The parameter that names the mode of TLS. */
+  readonly modeName: string;
+  /** The parameter that names the mode of a pooler; absent if there are none that need it. */
+  readonly poolerName?: string;
+}
+
+const POSTGRES: Scheme = { engine: 'postgres', port: 5432, modeName: 'sslmode', poolerName: 'pooler' };
+
+const SCHEMES: Readonly<Record<string, Scheme>> = {
+  'postgres:': POSTGRES,
+  'postgresql:': POSTGRES,
   'mysql:': { engine: 'mysql', port: 3306, modeName: 'ssl' },
   'mariadb:': { engine: 'mariadb', port: 3306, modeName: 'ssl' },
 };
+
+/** A URL in front of its hosts, and behind them: the standard's knows but one (https://www.postgresql.org/docs/current/libpq-connect.html). */
+const AROUND_HOSTS = /^([a-z]+:\/\/[^/?#]*@)([^/?#@]+)(\/.*)$/is;
 
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 
@@ -71,35 +94,50 @@ export function databaseUrl(name: string, text: string): DatabaseUrl {
     }
     return { engine: 'sqlite', file };
   }
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const [, start = '', list = '', rest = ''] = AROUND_HOSTS.exec(text) ?? [];
+  const urls = list.split(',').map((host) => urlOf(start + host + rest));
+  const [url] = urls;
   const scheme = url && SCHEMES[url.protocol];
-  if (!url || !scheme || !url.hostname || !url.username || !/^\/[^/]+$/.test(url.pathname)) {
+  if (!scheme || urls.some((each) => !each?.hostname) || !url.username || !/^\/[^/]+$/.test(url.pathname)) {
     throw new UsageError(
-      `${name} must be sqlite:FILE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://… or mariadb://… likewise, or memory:.`,
+      `${name} must be sqlite:FILE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://… or mariadb://… likewise, or memory:. Of several hosts, as in HOST:PORT,HOST:PORT, the primary is used.`,
     );
   }
-  const host = decoded(name, url.hostname.replace(/^\[(.*)\]$/, '$1'));
-  const { pool, tls } = parameters(name, url.searchParams, scheme.modeName);
+  const hosts = urls.map((each) => hostOf(name, each as URL, scheme.port)) as [Host, ...Host[]];
+  const { pool, tls, pooler } = parameters(name, url.searchParams, scheme);
   // mysql2 takes every address for localhost when it compares the names of a certificate.
-  if (scheme.engine !== 'postgres' && tls?.mode === 'verify-full' && isIP(host) !== 0) {
+  if (scheme.engine !== 'postgres' && tls?.mode === 'verify-full' && hosts.some(({ host }) => isIP(host) !== 0)) {
     throw new UsageError(
       `${name} must name the host, not give its address, where the certificate is to be compared with it.`,
     );
   }
   return {
     engine: scheme.engine,
-    host,
-    port: url.port === '' ? scheme.port : Number(url.port),
-    user: decoded(name, url.username),
-    ...(url.password !== '' && { password: decoded(name, url.password) }),
-    database: decoded(name, url.pathname.slice(1)),
+    hosts,
+    user: urlPart(name, url.username),
+    ...(url.password !== '' && { password: urlPart(name, url.password) }),
+    database: urlPart(name, url.pathname.slice(1)),
     pool,
     ...(tls && { tls }),
+    ...(pooler && { pooler }),
   };
 }
 
-function parameters(name: string, given: URLSearchParams, modeName: string): Pick<ServerUrl, 'pool' | 'tls'> {
-  const known = ['pool', modeName, CA_NAME];
+function urlOf(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+function hostOf(name: string, { hostname, port }: URL, usual: number): Host {
+  return {
+    host: urlPart(name, hostname.replace(/^\[(.*)\]$/, '$1')),
+    port: port === '' ? usual : Number(port),
+  };
+}
+
+type Parameters = Pick<ServerUrl, 'pool' | 'tls' | 'pooler'>;
+
+function parameters(name: string, given: URLSearchParams, { modeName, poolerName }: Scheme): Parameters {
+  const known = ['pool', modeName, CA_NAME, ...(poolerName ? [poolerName] : [])];
   const keys = [...given.keys()];
   // Not repeated: a part of a password that should have been encoded may have come to stand here.
   if (keys.some((key) => !known.includes(key)))
@@ -108,13 +146,17 @@ function parameters(name: string, given: URLSearchParams, modeName: string): Pic
   const pool = given.get('pool') ?? DEFAULT_POOL;
   if (!/^[1-9][0-9]{0,2}$/.test(pool))
     throw new UsageError(`${name} must have a number from 1 to 999 for its parameter pool.`);
+  const lent = (poolerName && given.get(poolerName)) ?? 'session';
+  if (lent !== 'session' && lent !== 'transaction')
+    throw new UsageError(`${name} must have session or transaction for its parameter ${poolerName}.`);
+  const connections: Parameters = { pool: Number(pool), ...(lent === 'transaction' && { pooler: lent }) };
   const ca = given.get(CA_NAME);
   // A certificate to check against is there to be checked against, as with libpq.
   const wanted = given.get(modeName) ?? (ca === null ? 'disable' : 'verify-full');
   const mode = MODES.find((each) => each === wanted);
   if (!mode) throw new UsageError(`${name} must have one of ${MODES.join(', ')} for its parameter ${modeName}.`);
-  if (mode === 'disable') return { pool: Number(pool) };
-  return { pool: Number(pool), tls: { mode, ...(ca !== null && { ca: certificates(name, ca) }) } };
+  if (mode === 'disable') return connections;
+  return { ...connections, tls: { mode, ...(ca !== null && { ca: certificates(name, ca) }) } };
 }
 
 function certificates(name: string, path: string): string {
@@ -125,13 +167,5 @@ function certificates(name: string, path: string): string {
     throw new UsageError(
       `${name} must have the path of a PEM file for its parameter ${CA_NAME}; "${path}" cannot be read (${code}).`,
     );
-  }
-}
-
-function decoded(name: string, part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw new UsageError(`${name} has a % that is not followed by two hexadecimal digits; write a % itself as %25.`);
   }
 }

@@ -7,9 +7,12 @@ export type PetStatus = (typeof PET_STATUSES)[number];
 /** The interface leaves the status of a pet created without one open; every pet has one, and this is it. */
 export const DEFAULT_STATUS: PetStatus = 'available';
 
+/** The most Unicode code points that the name of a pet may have. */
+export const NAME_MAX_LENGTH = 255;
+
 /** A pet that is to be added. */
 export interface NewPet {
-  /** As `petNameFault` allows it; kept code point by code point. */
+  /** As `textFault` allows it, of at most `NAME_MAX_LENGTH`; kept code point by code point. */
   readonly name: string;
   /** Any int64. */
   readonly categoryId: bigint;

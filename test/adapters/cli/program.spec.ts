@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
 import { Actions } from '../../../src/adapters/cli/actions.js';
-import { program } from '../../../src/adapters/cli/program.js';
+import { commandLine, program } from '../../../src/adapters/cli/program.js';
+import { Setting } from '../../../src/adapters/cli/setting.js';
 import { NodeSecrets } from '../../../src/adapters/crypto/node-secrets.js';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
@@ -10,19 +11,27 @@ import { fail, Finding, ok, warn } from '../../../src/application/finding.js';
 
 const DAY = 86_400_000;
 
+const SETTINGS: readonly Setting[] = [
+  { name: 'PORT', words: 'The port', unset: '3000' },
+  { name: 'STOP_DELAY', words: 'How long', example: '5000' },
+  { name: 'API_KEYS', words: 'The keys', isSecret: true },
+];
+
 describe('the petstore command', () => {
   let keys: ApiKeyService;
-  let served: number;
+  let served: Readonly<Record<string, string>>[];
+  let hasColours: boolean;
   let actions: Actions;
   let findings: Finding[];
   let kept: string | undefined;
 
   beforeEach(() => {
     keys = new ApiKeyService(new MemoryApiKeyRepository(), new NodeSecrets(), []);
-    served = 0;
+    served = [];
+    hasColours = false;
     findings = [ok('encoding', 'UTF8'), warn('PORTT', 'No setting has this name.', 'Did you mean PORT?')];
     actions = {
-      serve: () => Promise.resolve(void served++),
+      serve: (settings) => Promise.resolve(void served.push(settings)),
       withKeys: (use) => use(keys),
       withPets: () => Promise.reject(new Error('No command here asks for animals.')),
       migrations: () =>
@@ -47,15 +56,16 @@ describe('the petstore command', () => {
   async function run(...args: string[]): Promise<string> {
     const printed: string[] = [];
     const said: string[] = [];
-    const petstore = program(actions, (line) => printed.push(line), { isTTY: false, write: () => undefined });
+    const terminal = { isTTY: false, write: () => undefined };
+    const surroundings = { version: '1.2.3', settings: SETTINGS, terminal, hasColours };
+    const petstore = program(actions, (line) => printed.push(line), surroundings);
     const prepare = (command: Command): void => {
-      command.exitOverride();
       command.configureOutput({ writeOut: (text) => printed.push(text), writeErr: (text) => said.push(text) });
       command.commands.forEach(prepare);
     };
     prepare(petstore);
     try {
-      await petstore.parseAsync(args, { from: 'user' });
+      await petstore.parseAsync(commandLine(args), { from: 'user' });
     } catch (error) {
       if (!(error instanceof CommanderError)) throw error;
       if (error.exitCode !== 0) throw new Error(said.join(''), { cause: error });
@@ -99,7 +109,79 @@ describe('the petstore command', () => {
   it('serves if nothing else is asked for', async () => {
     await run();
     await run('serve');
-    expect(served).toBe(2);
+    expect(served).toEqual([{}, {}]);
+  });
+
+  it('serves with the settings that options give, and has none for a secret', async () => {
+    await run('serve', '--port', '8080', '--stop-delay=0');
+    await run('--port', '');
+    expect(served).toEqual([{ PORT: '8080', STOP_DELAY: '0' }, { PORT: '' }]);
+    await expect(run('serve', '--api-keys', 'x')).rejects.toThrow("unknown option '--api-keys'");
+    const help = await run('serve', '--help');
+    expect(help).toMatch(/--port <value> +The port \(default: 3000\)\n/);
+    expect(help).toMatch(/--stop-delay <value> +How long, such as 5000\n/);
+  });
+
+  it('tells its version', async () => {
+    expect((await run('--version')).trimEnd()).toBe('1.2.3');
+    expect((await run('-V')).trimEnd()).toBe('1.2.3');
+  });
+
+  it.each([
+    ['key list', 'keys'],
+    ['kesy list', 'keys'],
+    ['keys lsit', 'list'],
+    ['serev', 'serve'],
+    ['migrate rnu', 'run'],
+    ['serve --prot 1', '--port'],
+    ['openapi --jsno', '--json'],
+  ])('asks what was meant by "%s"', async (line, meant) => {
+    await expect(run(...line.split(' '))).rejects.toThrow(`(Did you mean ${meant}?)`);
+    expect(served).toEqual([]);
+  });
+
+  it.each([[], ['serve'], ['keys'], ['seed'], ['copy']])('has examples in the help of "%s"', async (...args) => {
+    expect(await run(...args, '--help')).toMatch(/\nExamples:\n {2}\$ petstore [a-z]/);
+  });
+
+  it('has colours for states on a terminal only', async () => {
+    expect(await run('check')).not.toContain('\x1b');
+    const plain = await run('check');
+    hasColours = true;
+    const coloured = await run('check');
+    expect(coloured).toContain('\x1b[32mok\x1b[39m     encoding');
+    expect(coloured).toContain('\x1b[33mwarn\x1b[39m   PORTT');
+    expect(coloured.replaceAll(/\x1b\[\d+m/g, '')).toBe(plain);
+  });
+
+  it('lists as JSON what it lists', async () => {
+    expect(JSON.parse(await run('keys', 'list', '--json'))).toEqual([]);
+    const { key } = await keys.create('shop', new Date('2099-01-31'));
+    keys.noteGetPet(key);
+    await keys.recordUses();
+    expect(JSON.parse(await run('keys', 'list', '--json'))).toEqual([
+      {
+        name: 'shop',
+        prefix: key.prefix,
+        createdAt: key.createdAt.toISOString(),
+        lastUsedAt: expect.stringMatching(/Z$/),
+        expiresAt: '2099-01-31T00:00:00.000Z',
+        revokedAt: null,
+        state: 'valid',
+      },
+    ]);
+    expect(JSON.parse(await run('keys', 'callers', '--json'))).toEqual([
+      { name: 'shop', calls: 1, lastCallAt: expect.stringMatching(/Z$/) },
+    ]);
+    const steps = await actions.migrations();
+    expect(JSON.parse(await run('migrate', '--json'))).toEqual(steps);
+    expect(JSON.parse(await run('migrate', 'show', '--json'))).toEqual(steps);
+  });
+
+  it('prints an example of .env', async () => {
+    expect(await run('example-env')).toContain(
+      '\n\n# The port.\n# PORT=3000\n\n# How long, such as 5000.\n# STOP_DELAY=\n\n',
+    );
   });
 
   it.each([
@@ -120,20 +202,21 @@ describe('the petstore command', () => {
     const help = await run(...args, '--help');
     expect(help).toContain(`Usage: ${['petstore', ...args].join(' ')}`);
     for (const word of words) expect(help).toContain(word);
-    expect(served).toBe(0);
+    expect(served).toEqual([]);
   });
 
   it.each([
     ['keyz'],
     ['keys make'],
-    ['serve --port 1'],
+    ['serve now'],
+    ['serve --port'],
     ['keys create --nam x'],
     ['keys revoke'],
     ['migrate up'],
     ['openapi --xml'],
   ])('refuses "%s", and points to its help', async (line) => {
     await expect(run(...line.split(' '))).rejects.toThrow(/--help/);
-    expect(served).toBe(0);
+    expect(served).toEqual([]);
   });
 
   it('prints an issued key with what there is to say, or alone', async () => {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Actions } from '../../../src/adapters/cli/actions.js';
 import { program } from '../../../src/adapters/cli/program.js';
 import { PetService } from '../../../src/application/pets/pet.service.js';
-import { petNameFault } from '../../../src/domain/pets/pet-name.js';
+import { NAME_MAX_LENGTH } from '../../../src/domain/pets/pet.js';
+import { textFault } from '../../../src/domain/text.js';
 import { Pet } from '../../../src/domain/pets/pet.js';
 import { Service } from '../../support/service.js';
 import { lastingKinds, TestStore } from '../../support/stores.js';
@@ -29,7 +30,12 @@ describe.each(lastingKinds)('petstore seed on $name', (kind) => {
     let drawn = '';
     const actions = { withPets: (use: (pets: PetService) => Promise<unknown>) => use(pets) } as Actions;
     const terminal = { isTTY, write: (text: string) => (drawn += text) };
-    const petstore = program(actions, (line) => printed.push(line), terminal);
+    const petstore = program(actions, (line) => printed.push(line), {
+      version: '',
+      settings: [],
+      terminal,
+      hasColours: false,
+    });
     for (const command of [petstore, ...petstore.commands]) {
       command.exitOverride().configureOutput({ writeErr: () => undefined });
     }
@@ -51,7 +57,7 @@ describe.each(lastingKinds)('petstore seed on $name', (kind) => {
 
   it('adds pets that a client could have added, of each status', async () => {
     const found = await newest(100);
-    expect(found.filter(({ name }) => petNameFault(name) !== undefined)).toEqual([]);
+    expect(found.filter(({ name }) => textFault(name, NAME_MAX_LENGTH) !== undefined)).toEqual([]);
     expect(new Set(found.map(({ status }) => status))).toEqual(new Set(['available', 'pending', 'sold']));
     expect(new Set(found.map(({ name }) => name)).size).toBeGreaterThan(20);
   });

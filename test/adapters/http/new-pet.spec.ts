@@ -11,18 +11,36 @@ import { Service } from '../../support/service.js';
 interface Schema {
   readonly allOf?: readonly Schema[];
   readonly $ref?: string;
+  readonly type?: string;
+  readonly enum?: readonly string[];
   readonly format?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
   readonly required?: readonly string[];
   readonly properties?: Record<string, Schema>;
   readonly example?: unknown;
 }
 
-/** The schemas of the served document, with what a schema refers to put in its place. */
-async function schemas(): Promise<(name: string) => Schema> {
+/** An operation of the document, as far as it shows pets. */
+interface Operation {
+  readonly requestBody: { readonly content: Record<string, { examples: { full: { value: object } } }> };
+  readonly responses: Record<string, { readonly content: Record<string, { example: object }> }>;
+}
+
+/** The served document. */
+async function served(): Promise<{
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}> {
   const service = await Service.start();
   const { json } = service.contract();
   await service.stop();
-  const all = (JSON.parse(json) as { components: { schemas: Record<string, Schema> } }).components.schemas;
+  return JSON.parse(json) as Awaited<ReturnType<typeof served>>;
+}
+
+/** The schemas of the served document, with what a schema refers to put in its place. */
+async function schemas(): Promise<(name: string) => Schema> {
+  const all = (await served()).components.schemas;
   return (name) => resolved({ $ref: `/${name}` });
 
   function resolved(schema: Schema): Schema {
@@ -67,6 +85,28 @@ describe('a new pet', () => {
   it('must have the fields that the document requires, and no others', async () => {
     const { required = [] } = (await schemas())('NewPet');
     expect(message('{}')).toBe(required.map((field) => `${field} is required.`).join(' '));
+  });
+
+  it('takes texts of the lengths that the document says, and of no others', async () => {
+    const { properties = {} } = (await schemas())('NewPet');
+    const texts = Object.entries(properties).filter(([, each]) => each.type === 'string' && !each.enum);
+    expect(texts.map(([name]) => name)).toContain('name');
+    for (const [field, { minLength = 0, maxLength = 0 }] of texts) {
+      expect([field, minLength > 0, maxLength > 0]).toEqual([field, true, true]);
+      const body = (length: number) => JSON.stringify({ name: 'Bella', categoryId: 1, [field]: 'x'.repeat(length) });
+      for (const length of [minLength, maxLength]) readNewPet(jsonMembers(body(length)));
+      for (const length of [minLength - 1, maxLength + 1]) expect(message(body(length))).toMatch(`${field} must have`);
+    }
+  });
+
+  it('has each field in the examples of the document that have every one', async () => {
+    const { paths } = await served();
+    const [list, one] = [paths['/pets'], paths['/pets/{petId}']];
+    const sent = list?.post?.requestBody.content['application/json']?.examples.full.value ?? {};
+    expect(Object.keys(sent).sort()).toEqual(Object.keys(new NewPetDto()).sort());
+    for (const answer of [list?.post?.responses[201], one?.get?.responses[200]]) {
+      expect(answer?.content['application/json']?.example).toEqual({ id: 1, ...sent });
+    }
   });
 
   it('shows in a message what was given, as it was given', () => {
@@ -139,12 +179,13 @@ describe('a new pet', () => {
 describe('the text of a pet', () => {
   it('has every property of the schema Pet, and no other', async () => {
     const { properties = {} } = (await schemas())('Pet');
-    const examples = Object.entries(properties).map(([name, { format, example }]) => {
-      expect([name, example]).toEqual([name, expect.anything()]);
-      return [name, format === 'int64' ? BigInt(example as number) : example];
+    const examples = Object.entries(properties).map(([name, { format, example, enum: values }]) => {
+      const value = example ?? values?.[0];
+      expect([name, value]).toEqual([name, expect.anything()]);
+      return { name, value, int64: format === 'int64' };
     });
-    const pet = Object.fromEntries(examples) as unknown as Pet;
-    const expected = Object.entries(properties).map(([name, { example }]) => [name, example]);
-    expect(JSON.parse(petJson(pet))).toEqual(Object.fromEntries(expected));
+    const pet = examples.map(({ name, value, int64 }) => [name, int64 ? BigInt(value as number) : value]);
+    const expected = examples.map(({ name, value }) => [name, value]);
+    expect(JSON.parse(petJson(Object.fromEntries(pet) as Pet))).toEqual(Object.fromEntries(expected));
   });
 });

@@ -1,19 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiKeyRepository } from '../../../src/application/keys/api-key-repository.port.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { PetRepository } from '../../../src/application/pets/pet-repository.port.js';
 import { Service } from '../../support/service.js';
 
 /** How long each answer of the store takes, in milliseconds: less than a request may wait, and more than half of it. */
 const SLOW = 250;
 
-/** Has a method answer late. */
-function slow<Name extends string>(name: Name, target: Record<Name, (...args: never[]) => Promise<unknown>>): void {
-  const ask = target[name].bind(target);
-  target[name] = async (...args) => {
-    await sleep(SLOW);
-    return ask(...args);
-  };
+/** Has every method that answers with a promise answer late, or the named ones alone. */
+function slow(target: object, names = Object.getOwnPropertyNames(Object.getPrototypeOf(target))): void {
+  for (const name of names) {
+    const ask = Reflect.get(target, name) as (...args: unknown[]) => unknown;
+    Reflect.set(target, name, (...args: unknown[]) => {
+      const answer = ask.apply(target, args);
+      return answer instanceof Promise ? sleep(SLOW).then(() => answer as unknown) : answer;
+    });
+  }
 }
 
 describe('a request whose key and whose question are both answered slowly', () => {
@@ -21,8 +24,8 @@ describe('a request whose key and whose question are both answered slowly', () =
 
   beforeEach(async () => {
     service = await Service.start({ POOL_TIMEOUT: '200', STATEMENT_TIMEOUT: '200' });
-    slow('find', service.app.get(ApiKeyRepository));
-    for (const name of ['add', 'find', 'list'] as const) slow(name, service.app.get(PetRepository));
+    slow(service.app.get(ApiKeyRepository), ['find']);
+    slow(service.app.get(PetRepository));
   });
 
   afterEach(() => service.stop());
@@ -35,5 +38,22 @@ describe('a request whose key and whose question are both answered slowly', () =
     const [, ask, status] = row;
     expect((await ask()).status).toBe(503);
     expect((await ask()).status).toBe(status);
+  });
+
+  it('is answered by 503 whichever operation of the document it asks for', async () => {
+    const { paths } = JSON.parse(service.contract().json) as { paths: Record<string, Record<string, object>> };
+    for (const [path, methods] of Object.entries(paths))
+      for (const [method, operation] of Object.entries(methods)) {
+        // One that is not known yet, so that the check of it is slow too.
+        const { text } = await service.app.get(ApiKeyService).create(`for ${method} ${path}`);
+        const sent = 'requestBody' in operation ? { body: '{"name":"Bella","categoryId":1}' } : {};
+        const headers = {
+          Authorization: `Bearer ${text}`,
+          ...('body' in sent && { 'Content-Type': 'application/json' }),
+        };
+        const target = `/v1${path.replace(/\{\w+\}/, '1')}`;
+        const answer = await service.send(target, { method: method.toUpperCase(), headers, ...sent });
+        expect([method, path, answer.status]).toEqual([method, path, 503]);
+      }
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Metrics } from '../../../src/adapters/metrics/metrics.js';
+import { freePort, newRedis } from '../../support/servers.js';
 import { Service } from '../../support/service.js';
 import { lastingKinds, TestStore } from '../../support/stores.js';
 
@@ -81,6 +82,41 @@ describe.each(lastingKinds)('the metrics on $name', (kind) => {
     const post = await fetch(`${address}/metrics`, { method: 'POST' });
     expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     expect((await service.send('/metrics')).status).toBe(404);
+  });
+
+  it('tell how many connections of each pool are used and idle, and how many questions wait for one', async () => {
+    await service.send('/health/ready', { key: false });
+    const lines = (await read()).match(/^petstore_database_connections\{.*$/gm)?.sort() ?? [];
+    const state = (pool: string, name: string) => new RegExp(`pool="${pool}",state="${name}"\\} (\\d+)$`);
+    if (kind.name === 'SQLite') expect(lines).toEqual([]);
+    else {
+      expect(lines).toHaveLength(6);
+      for (const pool of ['read', 'write']) {
+        const count = (name: string) => Number(lines.map((line) => state(pool, name).exec(line)?.[1]).find(Boolean));
+        expect(count('used') + count('idle')).toBeGreaterThan(0);
+        expect(count('used') + count('idle')).toBeLessThanOrEqual(5);
+        expect(count('waiting')).toBe(0);
+      }
+    }
+  });
+});
+
+describe('the metrics of limits', () => {
+  const limits = async (environment: Record<string, string>) => {
+    const service = await Service.start({ METRICS_PORT: '0', RATE_LIMIT: '5', ...environment });
+    const text = await (await fetch(`http://127.0.0.1:${service.app.get<Metrics>('Metrics').port}/metrics`)).text();
+    await service.stop();
+    return /^petstore_limits_shared (.*)$/m.exec(text)?.[1];
+  };
+
+  it('tell whether they are shared, if there is a Redis for them', async () => {
+    expect(await limits({})).toBeUndefined();
+    expect(await limits({ RATE_LIMIT_URL: `redis://127.0.0.1:${await freePort()}` })).toBe('0');
+    const redis = await newRedis();
+    if (!redis) return;
+    await redis.start();
+    expect(await limits({ RATE_LIMIT_URL: `redis://127.0.0.1:${redis.port}` })).toBe('1');
+    await redis.remove();
   });
 });
 

@@ -4,19 +4,20 @@ import { All, Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import absolutePath from 'swagger-ui-dist/absolute-path.js';
 import { ApiError } from '../errors/api-error.js';
+import { HttpSettings } from '../http-settings.js';
 import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 import { ApiDocument } from './api-document.js';
-import { PAGE, PAGE_POLICY, START, STYLE } from './page.js';
+import { PAGE, pagePolicy } from './page.js';
 import { PageFile } from './page-file.js';
+import { START } from './page-script.js';
+import { STYLE } from './page-style.js';
 
 const HOUR = 'public, max-age=3600';
 
 /** The documentation: Swagger UI, and the OpenAPI document in both of its forms. No key is needed to read it. */
 @Controller()
 export class DocsController {
-  private readonly page = new PageFile('text/html; charset=utf-8', PAGE, 'no-cache', {
-    'Content-Security-Policy': PAGE_POLICY,
-  });
+  private readonly page: PageFile;
 
   /** What the page needs, its own and of the swagger-ui-dist package. */
   private readonly assets: Readonly<Record<string, PageFile>> = {
@@ -30,7 +31,15 @@ export class DocsController {
 
   private readonly documents: { json?: PageFile; yaml?: PageFile } = {};
 
-  constructor(private readonly document: ApiDocument) {}
+  constructor(
+    private readonly document: ApiDocument,
+    { productionBaseUrl, stagingBaseUrl }: HttpSettings,
+  ) {
+    this.page = new PageFile('text/html; charset=utf-8', PAGE, 'no-cache', {
+      'Content-Security-Policy': pagePolicy([productionBaseUrl, stagingBaseUrl]),
+      'Referrer-Policy': 'no-referrer',
+    });
+  }
 
   @Get()
   home(@Res() response: Response): void {

@@ -30,7 +30,8 @@ export class BearerAuthGuard implements CanActivate {
     const key = found instanceof Promise ? await this.patience.wait(request, found) : found;
     request.apiKey = key;
     this.keys.noteUse(key);
-    this.limits.countRequest(key, context.getArgByIndex<Response>(1));
+    const counted = this.limits.countRequest(key, context.getArgByIndex<Response>(1));
+    if (counted) await counted;
     return true;
   }
 

@@ -1,31 +1,25 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { IsIn, IsString } from 'class-validator';
-import { NAME_MAX_LENGTH } from '../../../domain/pets/pet-name.js';
-import { DEFAULT_STATUS, PET_STATUSES, type PetStatus } from '../../../domain/pets/pet.js';
+import { IsIn } from 'class-validator';
+import { DEFAULT_STATUS, NAME_MAX_LENGTH, PET_STATUSES, type PetStatus } from '../../../domain/pets/pet.js';
 import { namedSchema } from '../docs/schemas.js';
-import { GIVEN, IsInt64, IsPetName, MayBeAbsent } from './rules.js';
+import { GIVEN, IsInt64, IsText, MayBeAbsent } from './rules.js';
 
 /** A reference to the schema PetStatus. */
 export const PET_STATUS = namedSchema('PetStatus', {
   type: 'string',
   description: 'The availability of an animal.',
   enum: [...PET_STATUSES],
-  example: 'available',
 });
 
 /** The schema NewPet: the body of createPet. */
 @ApiSchema({ name: 'NewPet', description: 'An animal to add. It has no fields but these.' })
 export class NewPetDto {
   @ApiProperty({
-    type: 'string',
     description:
       'The name of the animal: 1 to 255 Unicode code points, not only white space, and no control characters. It is kept exactly as it is given, and need not be unique.',
-    minLength: 1,
-    maxLength: NAME_MAX_LENGTH,
     example: 'Bella',
   })
-  @IsPetName()
-  @IsString({ message: `$property must be a string, not ${GIVEN}` })
+  @IsText(NAME_MAX_LENGTH)
   name!: string;
 
   @ApiProperty({

@@ -1,8 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
-import { ValidateBy, ValidateIf } from 'class-validator';
+import { IsString, ValidateBy, ValidateIf } from 'class-validator';
 import { INT64_MAX, INT64_MIN } from '../../../domain/int64.js';
-import { petNameFault } from '../../../domain/pets/pet-name.js';
+import { textFault } from '../../../domain/text.js';
 
 /** Stands in a rule's message for the value that was given; class-validator's own `$value` would neither quote it nor cut it. */
 export const GIVEN = '$given';
@@ -26,13 +26,17 @@ export function IsInt64(): PropertyDecorator {
   });
 }
 
-/** A string is the name of a pet, as the domain allows it. */
-export function IsPetName(): PropertyDecorator {
-  return ValidateBy({
-    name: 'isPetName',
-    validator: {
-      validate: (value) => typeof value !== 'string' || petNameFault(value) === undefined,
-      defaultMessage: (args) => `$property ${petNameFault(args?.value as string)}`,
-    },
-  });
+/** The value is a text as the domain allows it, of at most so many code points; the document says so too. */
+export function IsText(maxLength: number): PropertyDecorator {
+  return applyDecorators(
+    ApiProperty({ type: 'string', minLength: 1, maxLength }),
+    IsString({ message: `$property must be a string, not ${GIVEN}` }),
+    ValidateBy({
+      name: 'isText',
+      validator: {
+        validate: (value) => typeof value !== 'string' || textFault(value, maxLength) === undefined,
+        defaultMessage: (args) => `$property ${textFault(args?.value as string, maxLength)}`,
+      },
+    }),
+  );
 }

@@ -12,7 +12,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
 import { quoted, StoreUnavailable, UsageError } from '../../../application/errors.js';
 import { DatabaseLimits } from '../database-url.js';
@@ -40,7 +40,7 @@ export async function makeBackup(file: string, target: string, limits: DatabaseL
     await withEngine({ engine: 'sqlite', file }, limits, async (engine) => {
       await requireSchema(engine, 'The store');
       // It copies the counter of the ids too.
-      await engine.rows({ sql: 'VACUUM INTO ?', values: [made] });
+      await engine.write({ sql: 'VACUUM INTO ?', values: [made] });
     });
     const report = await check(made, 'The backup', limits);
     try {
@@ -68,9 +68,12 @@ export async function restoreBackup(file: string, backup: string, limits: Databa
   });
 }
 
-/** Lends a path in a folder of its own, which nobody else can look into, beside a file that is to come. */
+/**
+ * Lends a path in a folder of its own, which nobody else can look into, beside a file that is to come. The folder's name says what it is to
+ * whoever finds it after the process was killed.
+ */
 async function inFolderBeside<T>(file: string, use: (made: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(dirname(resolve(file)), '.petstore-'));
+  const folder = mkdtempSync(join(dirname(resolve(file)), `${basename(file)}.unfinished-`));
   try {
     return await use(join(folder, 'store.sqlite'));
   } finally {

@@ -65,8 +65,8 @@ export function copyStore(
 }
 
 /** Rejects with `UsageError`, one line that begins with what the database is called, if it has not the schema of this build. */
-export async function requireSchema({ dataSource }: Engine, name: string): Promise<void> {
-  if ((await schemaSteps(dataSource)).some(({ applied }) => !applied)) {
+export async function requireSchema({ readSource }: Engine, name: string): Promise<void> {
+  if ((await schemaSteps(readSource, true)).some(({ applied }) => !applied)) {
     throw new UsageError(`${name} has not the schema of this build; "petstore migrate run" with its URL gives it.`);
   }
 }
@@ -87,11 +87,11 @@ async function refuseRows(target: Engine): Promise<void> {
 
 async function copyTable(table: Table, source: Engine, target: Engine, report: Report): Promise<void> {
   const { name, columns } = table;
-  if (name === FILLED_BY_MIGRATIONS) await target.rows({ sql: `DELETE FROM ${name}`, values: [] });
+  if (name === FILLED_BY_MIGRATIONS) await target.write({ sql: `DELETE FROM ${name}`, values: [] });
   const total = await count(source, name);
   let done = 0;
   for await (const rows of batches(source, table)) {
-    await target.rows(table.insert(columns, rows));
+    await target.write(table.insert(columns, rows));
     report({ step: name, done: (done += rows.length), total: Math.max(total, done) });
   }
   if (columns.some(({ generated }) => generated)) await target.continueIds(table, await source.lastId(table));

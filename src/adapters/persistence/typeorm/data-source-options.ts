@@ -1,5 +1,5 @@
 import type { DataSourceOptions } from 'typeorm';
-import type { ServerUrl } from '../database-url.js';
+import type { Host, ServerUrl } from '../database-url.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
 import { IdempotencyKeySchema } from './pets/idempotency-key.schema.js';
 import { InstallationSchema } from './installation/installation.schema.js';
@@ -25,6 +25,6 @@ export const dataSourceOptions = {
 } satisfies Partial<DataSourceOptions>;
 
 /** What that of an engine on a server says besides: where the database is, and as whom to use it. */
-export function serverOptions({ host, port, user, password, database }: ServerUrl) {
-  return { ...dataSourceOptions, host, port, username: user, password, database };
+export function serverOptions({ user, password, database }: ServerUrl, host: Host) {
+  return { ...dataSourceOptions, ...host, username: user, password, database };
 }

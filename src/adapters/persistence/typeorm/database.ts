@@ -1,15 +1,17 @@
-import { StoreUnavailable, UsageError } from '../../../application/errors.js';
-import { words } from '../../../application/finding.js';
+import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { within } from '../../../application/within.js';
-import { driverError, Engine, isUnavailable } from './engines/engine.js';
-import { applySteps, schemaSteps } from './schema-steps.js';
+import { connect, disconnect, driverError, Engine, isUnavailable, PoolState } from './engines/engine.js';
+import { applySteps, requireEncoding, schemaSteps } from './schema-steps.js';
 
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
 const RETRY_PAUSE = 1_000;
 
 /** How long to pause before asking again if another transaction is in the way, in milliseconds. */
 const BUSY_PAUSE = 5;
+
+/** How long to pause before what is repeatable is asked again if its connection was lost, in milliseconds: where one was cut, others are about to be. */
+const REPEAT_PAUSES = [5, 25, 125];
 
 /** How often to look whether the database is still the one that was opened, in milliseconds. */
 const LOOK_INTERVAL = 500;
@@ -23,6 +25,8 @@ export interface DatabaseObserver {
   query(duration: number): void;
   /** So many pets were committed together. */
   commit(pets: number): void;
+  /** The pools are as this tells, whenever it is asked. */
+  watch(pools: () => PoolState[]): void;
 }
 
 /** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `run`. */
@@ -32,6 +36,7 @@ export class Database implements Readiness {
   private retry: NodeJS.Timeout | undefined;
   private looking: NodeJS.Timeout | undefined;
   private astray: string | undefined;
+  private lookUnderWay: Promise<void> | undefined;
   private checking: Promise<void> | undefined;
   private attempt: Promise<void> | undefined;
   private trouble = 'It was not asked yet.';
@@ -58,6 +63,8 @@ export class Database implements Readiness {
    * if it is reached and not as it should be, it rejects.
    */
   open(): Promise<void> {
+    const { engine } = this;
+    if (engine.pools) this.observer?.watch(() => engine.pools?.() ?? []);
     return (this.attempt = this.connect());
   }
 
@@ -73,9 +80,14 @@ export class Database implements Readiness {
     return within(this.patience, answer, late);
   }
 
-  /** Admits a request that waits for one query, and runs it. */
-  run<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+  /** Admits a request that waits for one query that writes, and runs it. */
+  write<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
     return this.admit((deadline) => this.query(query, deadline));
+  }
+
+  /** The same for one that only reads. */
+  read<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
+    return this.admit((deadline) => this.query(query, deadline, true));
   }
 
   /** Throws `StoreUnavailable` if the deadline of a request has passed: nobody waits any more for what would be done for it. */
@@ -84,10 +96,16 @@ export class Database implements Readiness {
   }
 
   /**
-   * Runs a query, for requests that were admitted: again and again until their deadline if another transaction is in the way. Makes
+   * Runs a query, for requests that were admitted: again and again until their deadline if another transaction is in the way, and a few times
+   * if its connection was lost and it `isRepeatable`, which is to say that it makes no difference if it was done before. Makes
    * `StoreUnavailable` of every error that says that the database cannot answer now.
    */
-  async query<T>(query: (engine: Engine) => Promise<T>, deadline = this.now() + this.patience): Promise<T> {
+  async query<T>(
+    query: (engine: Engine) => Promise<T>,
+    deadline = this.now() + this.patience,
+    isRepeatable = false,
+  ): Promise<T> {
+    const repeats = isRepeatable ? [...REPEAT_PAUSES] : [];
     const begun = this.observer ? performance.now() : 0;
     try {
       if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);
@@ -98,10 +116,11 @@ export class Database implements Readiness {
         } catch (error) {
           const failure = this.engine.failure(error);
           if (!isUnavailable(failure)) throw error;
-          if (failure !== 'busy' || this.now() + BUSY_PAUSE >= deadline)
+          const pause = failure === 'busy' ? BUSY_PAUSE : failure === 'lost' ? repeats.shift() : undefined;
+          if (pause === undefined || this.now() + pause >= deadline)
             throw new StoreUnavailable('The database cannot answer.', { cause: error });
+          await new Promise((resolve) => setTimeout(resolve, pause));
         }
-        await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE));
       }
     } finally {
       this.observer?.query(performance.now() - begun);
@@ -115,6 +134,11 @@ export class Database implements Readiness {
   /** See `Engine.concurrentWriters`. */
   get concurrentWriters(): boolean {
     return this.engine.concurrentWriters;
+  }
+
+  /** Whether reads cost a round trip, which they can share: see `Engine.together`. */
+  get sharesReads(): boolean {
+    return this.engine.together !== undefined;
   }
 
   /** See `Engine.revision`; undefined too if the database cannot say: whoever asks it anything else is told why. */
@@ -132,13 +156,18 @@ export class Database implements Readiness {
     clearTimeout(this.retry);
     clearInterval(this.looking);
     await this.attempt?.catch(() => undefined);
-    if (this.engine.dataSource.isInitialized) await this.engine.dataSource.destroy();
+    await disconnect(this.engine);
   }
 
   /** Takes a database that is no longer the one that was opened for one that is not there, until it is that one again. */
-  private look(): void {
-    const astray = this.engine.astray?.();
-    if (astray === this.astray) return;
+  private look(): Promise<void> {
+    return (this.lookUnderWay ??= this.lookNow().finally(() => (this.lookUnderWay = undefined)));
+  }
+
+  private async lookNow(): Promise<void> {
+    // A database that does not answer is told of by whatever else it is asked.
+    const astray = await Promise.resolve(this.engine.astray?.()).catch(() => this.astray);
+    if (astray === this.astray || this.closed) return;
     this.astray = astray;
     this.ready = astray === undefined;
     if (astray !== undefined) this.trouble = astray;
@@ -146,10 +175,8 @@ export class Database implements Readiness {
   }
 
   private async ask(): Promise<void> {
-    if (this.looking) this.look();
-    const answer = this.run((engine) => engine.rows({ sql: 'SELECT id FROM pet LIMIT 1', values: [] }));
     try {
-      await within(READY_PATIENCE, answer, () => new StoreUnavailable('The database does not answer in time.'));
+      await within(READY_PATIENCE, this.askNow(), () => new StoreUnavailable('The database does not answer in time.'));
     } catch (error) {
       throw error instanceof StoreUnavailable
         ? error
@@ -157,16 +184,20 @@ export class Database implements Readiness {
     }
   }
 
+  private async askNow(): Promise<void> {
+    if (this.looking) await this.look();
+    await this.read((engine) => engine.rows({ sql: 'SELECT id FROM pet LIMIT 1', values: [] }));
+  }
+
   private async connect(): Promise<void> {
     try {
-      if (!this.engine.dataSource.isInitialized) await this.engine.dataSource.initialize();
-      const encoding = await this.engine.encoding();
-      if (encoding.state === 'fail') throw new UsageError(words(encoding));
+      await connect(this.engine);
+      await requireEncoding(this.engine);
       const steps = await schemaSteps(this.engine.dataSource);
       if (steps.some(({ applied }) => !applied)) await applySteps(this.engine);
       if (this.retry) this.report('The database is there; the service is ready.');
       this.ready = !this.closed;
-      if (this.ready && this.engine.astray) this.looking = setInterval(() => this.look(), LOOK_INTERVAL).unref();
+      if (this.ready && this.engine.astray) this.looking = setInterval(() => void this.look(), LOOK_INTERVAL).unref();
     } catch (error) {
       // Whoever starts the service is told what is wrong with the database; what has become wrong later may become right again.
       if (!isUnavailable(this.engine.failure(error)) && !this.retry) throw error;
@@ -176,7 +207,7 @@ export class Database implements Readiness {
       if (!this.troubles.has(kind))
         this.report(`The database cannot be ${state}. ${this.trouble} Trying again every second.`);
       this.troubles.add(kind);
-      if (!this.closed) this.retry = setTimeout(() => void this.open(), RETRY_PAUSE).unref();
+      if (!this.closed) this.retry = setTimeout(() => void (this.attempt = this.connect()), RETRY_PAUSE).unref();
     }
   }
 }

@@ -5,7 +5,7 @@ import { ApiKey } from '../../../domain/keys/api-key.js';
 import { DatabaseLimits, DatabaseUrl } from '../database-url.js';
 import { sqliteFileFindings } from '../file-findings.js';
 import { said } from './database.js';
-import { Engine } from './engines/engine.js';
+import { connect, disconnect, Engine } from './engines/engine.js';
 import { ApiKeySchema } from './keys/api-key.schema.js';
 import { engineOf } from './open-database.js';
 import { schemaSteps } from './schema-steps.js';
@@ -31,7 +31,7 @@ export async function inspectStore(url: DatabaseUrl, limits: DatabaseLimits, con
   const engine = await engineOf(url, limits, true);
   try {
     try {
-      await engine.dataSource.initialize();
+      await connect(engine);
     } catch (error) {
       const found = `The database cannot be reached. ${said(error)}`;
       return [
@@ -42,7 +42,7 @@ export async function inspectStore(url: DatabaseUrl, limits: DatabaseLimits, con
     }
     return [ok('database', 'reached'), ...(await findingsOf(engine, configured)), ...files];
   } finally {
-    if (engine.dataSource.isInitialized) await engine.dataSource.destroy();
+    await disconnect(engine);
   }
 }
 
@@ -66,7 +66,7 @@ async function findingsOf(engine: Engine, configured: number): Promise<Finding[]
 
 async function schemaFinding(engine: Engine): Promise<Finding> {
   try {
-    const steps = await schemaSteps(engine.dataSource);
+    const steps = await schemaSteps(engine.readSource);
     const missing = steps.filter(({ applied }) => !applied).map(({ name }) => name);
     if (missing.length === 0) return ok('schema', 'that of this build');
     const found = `${missing.length} of ${steps.length} migrations are not applied: ${missing.join(', ')}.`;
@@ -78,7 +78,7 @@ async function schemaFinding(engine: Engine): Promise<Finding> {
 }
 
 async function storedKeys(engine: Engine): Promise<ApiKey[]> {
-  const runner = engine.dataSource.createQueryRunner();
+  const runner = engine.readSource.createQueryRunner();
   try {
     if (!(await runner.hasTable(keyTable.name))) return [];
   } finally {

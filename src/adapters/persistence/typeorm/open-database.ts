@@ -1,21 +1,21 @@
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { StoreUnavailable } from '../../../application/errors.js';
 import { Database, DatabaseObserver, said } from './database.js';
-import { Engine, isUnavailable } from './engines/engine.js';
+import { connect, disconnect, Engine, isUnavailable } from './engines/engine.js';
 
 /**
  * The way to the database that the URL names; nothing is opened yet. Only the driver that it takes is loaded. Whoever is only `looking` leaves
- * no trace in a file.
+ * no trace in a file, and may look at what is not the primary.
  */
 export async function engineOf(url: LastingUrl, limits: DatabaseLimits, looking = false): Promise<Engine> {
   switch (url.engine) {
     case 'sqlite':
       return new (await import('./engines/sqlite.engine.js')).SqliteEngine(url.file, looking);
     case 'postgres':
-      return new (await import('./engines/postgres.engine.js')).PostgresEngine(url, limits);
+      return new (await import('./engines/postgres.engine.js')).PostgresEngine(url, limits, looking);
     case 'mysql':
     case 'mariadb':
-      return new (await import('./engines/mysql.engine.js')).MysqlEngine(url, limits);
+      return new (await import('./engines/mysql.engine.js')).MysqlEngine(url, limits, looking);
   }
 }
 
@@ -45,12 +45,12 @@ export async function withEngine<T>(
 ): Promise<T> {
   const engine = await engineOf(url, limits);
   try {
-    await engine.dataSource.initialize();
+    await connect(engine);
     return await use(engine);
   } catch (error) {
     if (!isUnavailable(engine.failure(error))) throw error;
     throw new StoreUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
   } finally {
-    if (engine.dataSource.isInitialized) await engine.dataSource.destroy();
+    await disconnect(engine);
   }
 }

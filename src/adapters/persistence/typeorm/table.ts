@@ -95,21 +95,27 @@ export class Table<Entity extends object = object> {
    */
   walkDown({ where, before, limit }: Walk<Entity>, indexHint?: (index: string) => string): Statement {
     const [id, select] = [names(this.key), `SELECT ${this.select} FROM ${this.name}`];
-    const [[property, value] = []] = Object.entries<unknown>(where ?? {});
-    const column = names(this.columns.filter((each) => each.property === property));
+    const { column, index, value } = this.filter(where);
     const below = before === undefined ? [] : [before];
     const end = `ORDER BY ${id} DESC LIMIT ?`;
     if (value === undefined) {
       return { sql: `${select} ${below.length > 0 ? `WHERE ${id} < ?` : ''} ${end}`, values: [...below, limit] };
     }
     if (indexHint) {
-      const index = this.indices.find(({ columns }) => String(columns) === `${property},${id}`);
-      const hinted = `${select} ${indexHint(String(index?.name))} WHERE ${column} = ?`;
+      const hinted = `${select} ${indexHint(index)} WHERE ${column} = ?`;
       return { sql: `${hinted} ${below.length > 0 ? `AND ${id} < ?` : ''} ${end}`, values: [value, ...below, limit] };
     }
     const pairs = below.length > 0 ? `(${column}, ${id}) < (?, ?)` : `${column} <= ?`;
     const sql = `${select} WHERE ${column} >= ? AND ${pairs} ORDER BY ${column} DESC, ${id} DESC LIMIT ?`;
     return { sql, values: [value, value, ...below, limit] };
+  }
+
+  /** What a walk is filtered by: the value, its column, and the index that has the two in order. The value is undefined if by nothing. */
+  filter(where: Partial<Entity> | undefined): { column: string; type: string; index: string; value: unknown } {
+    const [[property, value] = []] = Object.entries<unknown>(where ?? {});
+    const column = this.columns.find((each) => each.property === property);
+    const index = this.indices.find(({ columns }) => String(columns) === `${property},${names(this.key)}`);
+    return { column: String(column?.name), type: String(column?.type), index: String(index?.name), value };
   }
 }
 

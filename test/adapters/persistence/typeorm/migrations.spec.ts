@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
 import { Engine } from '../../../../src/adapters/persistence/typeorm/engines/engine.js';
 import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
+import { petTable } from '../../../../src/adapters/persistence/typeorm/pets/pet.schema.js';
 import { applySteps, revertStep, schemaSteps } from '../../../../src/adapters/persistence/typeorm/schema-steps.js';
 import { UsageError } from '../../../../src/application/errors.js';
 import { readConfig } from '../../../../src/config.js';
@@ -31,6 +32,35 @@ describe.each(lastingKinds)('the migrations on $name', (kind) => {
         .getTables(engine.dataSource.entityMetadatas.map((each) => each.tablePath));
       expect(left).toEqual([]);
       expect(await applySteps(engine)).toEqual(names);
+    });
+  });
+
+  it('go on, up and down, if the newest step was cut short before it was written down that it is done', async () => {
+    await withSchema(async (engine) => {
+      // Elsewhere a step and its mark are one transaction.
+      if (kind.name !== 'MariaDB') return;
+      await applySteps(engine);
+      const name = (await schemaSteps(engine.dataSource)).at(-1)?.name;
+      const say = (sql: string) => engine.dataSource.query(sql);
+      await say(`DELETE FROM migrations WHERE name = '${name}'`);
+      expect(await applySteps(engine)).toEqual([name]);
+      await say(`CREATE TABLE mark AS SELECT * FROM migrations WHERE name = '${name}'`);
+      expect(await revertStep(engine)).toBe(name);
+      await say('INSERT INTO migrations SELECT * FROM mark');
+      expect(await revertStep(engine)).toBe(name);
+    });
+  });
+
+  it('have no id of a pet given again, if all but the first are taken back and applied once more', async () => {
+    const opened = await openStoreAt(store.url);
+    const { pet } = await opened.pets.add({ name: 'Bella', categoryId: 1n, status: 'sold' });
+    await opened.close();
+    await withSchema(async (engine) => {
+      await engine.dataSource.query('DELETE FROM pet');
+      const [, ...later] = await schemaSteps(engine.dataSource);
+      for (const { name } of later.toReversed()) expect(await revertStep(engine)).toBe(name);
+      expect(await applySteps(engine)).toHaveLength(later.length);
+      expect(await engine.lastId(petTable)).toBe(pet.id);
     });
   });
 
@@ -99,5 +129,31 @@ describe.each(lastingKinds)('the migrations on $name', (kind) => {
       }
     });
     await expect(openStoreAt(store.url)).rejects.toEqual(new UsageError(message));
+  });
+
+  it('may be followed by one step of a newer build that is an addition, if nothing but the schema of this build is asked for', async () => {
+    await withSchema(async (engine) => {
+      await applySteps(engine);
+      const { dataSource } = engine;
+      const names = (await schemaSteps(dataSource)).map(({ name }) => name);
+      await dataSource.query(
+        `INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`,
+      );
+      await dataSource.query(
+        `INSERT INTO installation (name, value) VALUES ('addition_1900000000000', 'AddOwner1900000000000')`,
+      );
+      expect(await schemaSteps(dataSource)).toEqual(names.map((name) => ({ name, applied: true })));
+      expect(await applySteps(engine)).toEqual([]);
+      for (const step of [schemaSteps(dataSource, true), revertStep(engine)])
+        await expect(step).rejects.toThrow('does not know AddOwner1900000000000');
+    });
+    await (await openStoreAt(store.url)).close();
+    await withSchema(async ({ dataSource }) => {
+      await dataSource.query(`INSERT INTO migrations (timestamp, name) VALUES (1900000000001, 'AddAge1900000000001')`);
+      await dataSource.query(
+        `INSERT INTO installation (name, value) VALUES ('addition_1900000000001', 'AddAge1900000000001')`,
+      );
+      await expect(schemaSteps(dataSource)).rejects.toThrow('The schema of the database is newer than this build');
+    });
   });
 });

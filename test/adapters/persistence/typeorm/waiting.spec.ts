@@ -104,4 +104,23 @@ describe('requests that wait for a database that hangs', () => {
       expect(asked).toBe(3);
     }
   });
+
+  it('ask a few times if the connection was lost, unless they would write twice', async () => {
+    wake();
+    let [asked, losses] = [0, 2];
+    engine.failure = () => 'lost';
+    const answer = engine.rows.bind(engine);
+    engine.row = engine.rows = (statement) => {
+      asked++;
+      return losses-- > 0 ? Promise.reject(new Error('Connection terminated')) : answer(statement).then((rows) => rows);
+    };
+    expect(await pets.list({ limit: 1 })).toEqual([]);
+    expect(asked).toBe(3);
+    [asked, losses] = [0, Infinity];
+    await expect(pets.list({ limit: 1 })).rejects.toThrow(StoreUnavailable);
+    expect(asked).toBe(4);
+    [asked, losses] = [0, 1];
+    await expect(pets.add(BELLA)).rejects.toThrow(StoreUnavailable);
+    expect(asked).toBe(1);
+  });
 });

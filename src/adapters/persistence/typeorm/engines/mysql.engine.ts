@@ -1,28 +1,39 @@
-import { Socket } from 'node:net';
 import mysql from 'mysql2';
-import type { Pool, PoolConnection, PoolOptions, ResultSetHeader } from 'mysql2';
+import type { PoolConnection, PoolOptions, ResultSetHeader } from 'mysql2';
 import { DataSource, QueryRunner } from 'typeorm';
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
-import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
+import { within } from '../../../../application/within.js';
+import { DatabaseLimits, Host, ServerUrl, Tls } from '../../database-url.js';
 import { serverOptions } from '../data-source-options.js';
-import { Row, Statement, Table } from '../table.js';
-import { driverError, Engine, Failure, runScript, Script } from './engine.js';
-import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
-
-/** How long a statement waits for a lock, in seconds; for the same idempotency key of another instance, say. */
-const LOCK_TIMEOUT = 2;
+import { INT64_MAX } from '../../../../domain/int64.js';
+import { names, Row, Statement, Table } from '../table.js';
+import {
+  driverError,
+  Engine,
+  Failure,
+  isOfServer,
+  POOLS,
+  PoolState,
+  runScript,
+  Script,
+  shares,
+  Together,
+} from './engine.js';
+import { greet, LimitedPool, limitedPool, NONE_FREE, READ_ONLY } from './mysql-pool.js';
+import { Primary, ROLE_TIMEOUT } from './primary.js';
 
 /** The most prepared statements kept on a connection; the server allows 16,382 to all of them. */
 const MAX_STATEMENTS = 64;
 
-/** What a server, a database or an account may be set to makes no difference. The isolation has another name on each of the two. */
-const SESSION = [
-  `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN', time_zone = '+00:00',
-    innodb_lock_wait_timeout = ${LOCK_TIMEOUT}, unique_checks = 1, sql_safe_updates = 0, sql_auto_is_null = 0,
-    sql_select_limit = 18446744073709551615, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO',
-    character_set_client = utf8mb4, character_set_results = utf8mb4, collation_connection = utf8mb4_bin`,
-  'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
-];
+/** What the largest statement of the service may need of `max_allowed_packet`, in bytes: 500 rows of a copy, of 1,050 bytes each. */
+const LARGEST_PACKET = 1_048_576;
+
+/** How many bytes a value takes at the most beside its text. */
+const VALUE_SIZE = 12;
+
+/** TypeORM's table of what was applied, with names that are unique. */
+const GALERA_MIGRATIONS = `CREATE TABLE IF NOT EXISTS migrations
+  (id INT AUTO_INCREMENT PRIMARY KEY, timestamp BIGINT NOT NULL, name VARCHAR(255) NOT NULL UNIQUE)`;
 
 /** Collations that compare byte for byte. */
 const EXACT = /^utf8mb4_(?:nopad|0900)_bin$/;
@@ -36,6 +47,7 @@ const INSPECTED = [
   'log_bin',
   'sync_binlog',
   'innodb_doublewrite',
+  'max_allowed_packet',
 ] as const;
 
 /**
@@ -43,8 +55,8 @@ const INSPECTED = [
  * full, connections, authorisation, shutdown, network, no such database, killed, read-only.
  */
 const UNAVAILABLE = [
-  1021, 1028, 1037, 1040, 1041, 1042, 1043, 1044, 1045, 1049, 1053, 1077, 1114, 1129, 1135, 1142, 1143, 1158, 1159,
-  1160, 1161, 1203, 1226, 1290, 1317, 1698, 1792, 1836, 1927, 1969, 3024, 3159, 4031, 4151,
+  1021, 1028, 1037, 1040, 1041, 1042, 1043, 1044, 1045, 1049, 1114, 1129, 1135, 1142, 1143, 1158, 1159, 1160, 1161,
+  1203, 1226, 1290, 1317, 1461, 1698, 1792, 1836, 1969, 3024, 3159, 4031, 4151,
 ];
 
 const FAILURES = new Map<unknown, Failure>([
@@ -54,27 +66,83 @@ const FAILURES = new Map<unknown, Failure>([
   [1213, 'busy'],
   [1205, 'locked'],
   [1062, 'duplicate'],
+  // A table, a column and an index.
+  [1050, 'duplicate'],
+  [1060, 'duplicate'],
+  [1061, 'duplicate'],
+  // A server that shuts down, and a connection that was killed.
+  [1053, 'lost'],
+  [1077, 'lost'],
+  [1927, 'lost'],
+  // Galera: the node has left its cluster; and a commit that the cluster may not have taken.
+  [1047, 'lost'],
+  [1180, 'lost'],
 ]);
 
 /** What the driver and Node say of a connection. */
 const DISCONNECTED = /^E[A-Z]{3,}$|^PROTOCOL_|^HANDSHAKE_|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/;
 
+/** How a statement begins that inserts several rows, whose ids it does not return. */
+const SEVERAL_ROWS = /^INSERT [^)]*\) VALUES \([^)]*\), (?!.* RETURNING )/;
+
+/** MariaDB has no LATERAL: the number of questions is part of the text, and is a power of two, so that few texts are prepared. */
+const TOGETHER: Together = {
+  find: ({ name, key, select }, ids) => {
+    const asked = upToPowerOfTwo(ids, (last) => last);
+    const places = asked.map(() => '?').join(', ');
+    return {
+      sql: `SELECT ${select} FROM ${name} FORCE INDEX (PRIMARY) WHERE ${names(key)} IN (${places})`,
+      values: asked,
+    };
+  },
+  walkDown: (table, walks) => {
+    const id = names(table.key);
+    const asked = upToPowerOfTwo(walks, (last) => ({ ...last, limit: 0 }));
+    const parts = asked.map(({ where, before, limit }, place) => {
+      const { column, index, value } = table.filter(where);
+      const [hint, filter] = value === undefined ? ['PRIMARY', ''] : [index, `${column} = ? AND `];
+      return {
+        sql: `(SELECT ${table.select}, ${place} FROM ${table.name} FORCE INDEX (${hint})
+          WHERE ${filter}${id} <= ? ORDER BY ${id} DESC LIMIT ?)`,
+        values: [...(filter ? [value] : []), before === undefined ? INT64_MAX : before - 1n, limit],
+      };
+    });
+    return { sql: parts.map(({ sql }) => sql).join(' UNION ALL '), values: parts.flatMap(({ values }) => values) };
+  },
+};
+
 /** MariaDB and MySQL. */
 export class MysqlEngine implements Engine {
   readonly dataSource: DataSource;
+  readonly readSource: DataSource;
   readonly concurrentWriters = true;
   readonly writesInWith = false;
+  readonly together = TOGETHER;
   readonly indexHint = (index: string) => `FORCE INDEX (${index})`;
+  private readonly primary: Primary;
 
+  /** `looking` is for who changes nothing, and takes a server that is read-only too. */
   constructor(
     private readonly url: ServerUrl,
     private readonly limits: DatabaseLimits,
+    private readonly looking = false,
   ) {
-    this.dataSource = this.source(url.pool, limits.statementTimeout);
+    this.primary = new Primary(
+      url.hosts,
+      (host) => this.askForRole(host),
+      () => [this.dataSource, this.readSource].map(poolOf).filter((pool) => pool !== undefined),
+    );
+    const { writers, readers } = shares(url.pool);
+    this.dataSource = this.source(writers, limits.statementTimeout);
+    this.readSource = this.source(readers, limits.statementTimeout);
   }
 
   rows(statement: Statement): Promise<Row[]> {
-    return this.lend((connection) => rows(connection, statement));
+    return this.lend(this.readSource, (connection) => rows(connection, statement));
+  }
+
+  write(statement: Statement): Promise<Row[]> {
+    return this.lend(this.dataSource, (connection) => rows(connection, statement));
   }
 
   async row(statement: Statement): Promise<Row | undefined> {
@@ -82,7 +150,7 @@ export class MysqlEngine implements Engine {
   }
 
   transaction<T>(script: () => Script<T>): Promise<T> {
-    return this.lend(async (connection) => {
+    return this.lend(this.dataSource, async (connection) => {
       await execute(connection, { sql: 'START TRANSACTION', values: [] });
       const result = await runScript(script(), (statement) => rows(connection, statement));
       await execute(connection, { sql: 'COMMIT', values: [] });
@@ -92,7 +160,12 @@ export class MysqlEngine implements Engine {
 
   insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Statement {
     const rows = entities.map((entity) => table.values(entity));
-    return table.insert(table.given, rows);
+    // The server would end the connection while it is being sent, often so that its error gets lost.
+    if (rows.length > 1 && sizeOf(rows.flat()) > (poolOf(this.dataSource)?.maxPacket() ?? Infinity))
+      throw new Error('The rows do not fit into one packet.');
+    const insert = table.insert(table.given, rows);
+    // MySQL cannot return rows.
+    return this.url.engine === 'mariadb' ? { ...insert, sql: `${insert.sql} RETURNING ${names(table.key)}` } : insert;
   }
 
   async lastId({ name }: Table): Promise<bigint> {
@@ -103,7 +176,7 @@ export class MysqlEngine implements Engine {
 
   async continueIds({ name }: Table, above: bigint): Promise<void> {
     // InnoDB keeps it above all that there are.
-    await this.rows({ sql: `ALTER TABLE ${name} AUTO_INCREMENT = ${above + 1n}`, values: [] });
+    await this.write({ sql: `ALTER TABLE ${name} AUTO_INCREMENT = ${above + 1n}`, values: [] });
   }
 
   async encoding(): Promise<Finding> {
@@ -155,7 +228,32 @@ export class MysqlEngine implements Engine {
           : !/^(?:1|ON|DETECT_AND_RECOVER)$/.test(twice)
             ? warn('durability', `${durability}: a crash can tear pages.`, 'innodb_doublewrite should be on.')
             : ok('durability', durability),
+      Number(settings.max_allowed_packet) < LARGEST_PACKET
+        ? warn(
+            'packets',
+            `max_allowed_packet=${settings.max_allowed_packet}: many pets are not stored together, and a copy may fail.`,
+            `max_allowed_packet should be ${LARGEST_PACKET} at the least.`,
+          )
+        : ok('packets', `max_allowed_packet=${settings.max_allowed_packet}`),
     ];
+  }
+
+  async astray(): Promise<string | undefined> {
+    const [isReadOnly] = (await this.row({ sql: 'SELECT @@global.read_only', values: [] })) as [unknown];
+    if (!/^(?:1|ON)$/.test(String(isReadOnly))) return undefined;
+    this.primary.seek();
+    return READ_ONLY;
+  }
+
+  pools(): PoolState[] {
+    return POOLS.map((pool) => {
+      const state = poolOf(pool === 'read' ? this.readSource : this.dataSource)?.state();
+      return { pool, used: 0, idle: 0, waiting: 0, ...state };
+    });
+  }
+
+  locate(): Promise<void> {
+    return this.primary.find();
   }
 
   schemaSource(): DataSource {
@@ -164,12 +262,16 @@ export class MysqlEngine implements Engine {
 
   async lockSchema(runner: QueryRunner): Promise<void> {
     await runner.query(`SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`);
+    const [wsrep] = (await runner.query(`SHOW VARIABLES LIKE 'wsrep_on'`)) as [{ Value: string }?];
+    // That lock holds on this node. On the others the same step ends with what is there already, and is not written down twice.
+    if (wsrep?.Value === 'ON') await runner.query(GALERA_MIGRATIONS);
   }
 
   failure(error: unknown): Failure | undefined {
     const { code, errno, fatal, message } = driverError(error);
     const lost = fatal === true || DISCONNECTED.test(String(code)) || message === 'Pool is closed.';
-    return FAILURES.get(errno) ?? (lost ? 'unavailable' : undefined);
+    if (code === NONE_FREE) return 'unavailable';
+    return FAILURES.get(errno) ?? (lost ? 'lost' : undefined);
   }
 
   /** Variables of the server by name, as they are for a session of the service. */
@@ -182,17 +284,47 @@ export class MysqlEngine implements Engine {
   }
 
   /** Lends a connection. After an error it is never used again: nobody knows what it was in the middle of. */
-  private async lend<T>(use: (connection: PoolConnection) => Promise<T>): Promise<T> {
-    const connection = await new Promise<PoolConnection>((resolve, reject) =>
-      this.pool.getConnection((error, connection) => (error ? reject(error) : resolve(connection))),
-    );
+  private async lend<T>(source: DataSource, use: (connection: PoolConnection) => Promise<T>): Promise<T> {
     try {
-      const result = await use(connection);
-      connection.release();
-      return result;
+      const connection = await new Promise<PoolConnection>((resolve, reject) =>
+        poolOf(source)!.getConnection((error, connection) => (error ? reject(error) : resolve(connection))),
+      );
+      try {
+        const result = await use(connection);
+        connection.release();
+        return result;
+      } catch (error) {
+        connection.destroy();
+        throw error;
+      }
     } catch (error) {
-      connection.destroy();
+      if (isOfServer(this.failure(error))) this.primary.seek();
       throw error;
+    }
+  }
+
+  /** Rejects if this host is not the primary. */
+  private async askForRole({ host, port }: Host): Promise<void> {
+    const { user, password, database, tls } = this.url;
+    const ssl = tls && tlsOptions(tls);
+    const connection = mysql.createConnection({
+      host,
+      port,
+      user,
+      password,
+      database,
+      ssl,
+      connectTimeout: ROLE_TIMEOUT,
+    });
+    connection.on('error', () => undefined);
+    const late = setTimeout(() => connection.destroy(), ROLE_TIMEOUT);
+    try {
+      await within(ROLE_TIMEOUT, greet(connection, false), () =>
+        Object.assign(new Error(`${host}:${port} did not answer in time.`), { code: 'ETIMEDOUT' }),
+      );
+    } finally {
+      clearTimeout(late);
+      connection.destroy();
     }
   }
 
@@ -200,9 +332,11 @@ export class MysqlEngine implements Engine {
     const { engine, tls } = this.url;
     const limits = { ...this.limits, statementTimeout };
     return new DataSource({
-      ...serverOptions(this.url),
+      ...serverOptions(this.url, this.primary.host),
       type: engine as 'mysql' | 'mariadb',
-      driver: { createPool: (options: PoolOptions) => limitedPool(options, limits) },
+      driver: {
+        createPool: (options: PoolOptions) => limitedPool({ ...options, ...this.primary.host }, limits, this.looking),
+      },
       poolSize,
       charset: 'utf8mb4_bin',
       connectTimeout: limits.poolTimeout,
@@ -210,22 +344,39 @@ export class MysqlEngine implements Engine {
       extra: { maxPreparedStatements: MAX_STATEMENTS },
     });
   }
+}
 
-  private get pool(): Pool {
-    return (this.dataSource.driver as unknown as { pool: Pool }).pool;
-  }
+/** Questions, with as many more made of the last one as are missing to a power of two. */
+function upToPowerOfTwo<Question>(questions: readonly Question[], more: (last: Question) => Question): Question[] {
+  const all = [...questions];
+  const last = more(questions.at(-1)!);
+  while ((all.length & (all.length - 1)) !== 0) all.push(last);
+  return all;
+}
+
+function poolOf({ driver }: DataSource): LimitedPool | undefined {
+  return (driver as unknown as { pool?: LimitedPool }).pool;
 }
 
 /** Runs a statement and resolves to its rows; those of an INSERT are the ids that were generated. */
 async function rows(connection: PoolConnection, statement: Statement): Promise<Row[]> {
+  // If several servers share the writing, ids go up in steps. Asked before: behind an INSERT that is committed by itself nothing may fail, or it
+  // would be done once more.
+  const step = { sql: 'SELECT @@auto_increment_increment', values: [] };
+  const [[by = 1] = []] = SEVERAL_ROWS.test(statement.sql) ? await execute<Row[]>(connection, step) : [];
   const result = await execute<Row[] | ResultSetHeader>(connection, statement);
   if (Array.isArray(result)) return result;
   const { insertId, affectedRows } = result;
   if (!insertId) return [];
-  // If several servers share the writing, ids go up in steps.
-  const step = { sql: 'SELECT @@auto_increment_increment', values: [] };
-  const [[by = 1] = []] = affectedRows > 1 ? await execute<Row[]>(connection, step) : [];
   return Array.from({ length: affectedRows }, (_, i) => [BigInt(insertId) + BigInt(i) * BigInt(by as string)]);
+}
+
+/** How many bytes a packet with these values has at the most. */
+function sizeOf(values: Row): number {
+  return values.reduce<number>(
+    (size, value) => size + VALUE_SIZE + (typeof value === 'string' ? Buffer.byteLength(value) : 0),
+    VALUE_SIZE,
+  );
 }
 
 function execute<T>(connection: PoolConnection, { sql, values }: Statement): Promise<T> {
@@ -239,35 +390,6 @@ function execute<T>(connection: PoolConnection, { sql, values }: Statement): Pro
       error ? reject(error) : resolve(result as T),
     ),
   );
-}
-
-/** A pool in which neither a connection nor an answer is waited for without end. */
-function limitedPool(options: PoolOptions, { poolTimeout, statementTimeout }: DatabaseLimits): Pool {
-  const pool = mysql.createPool(options);
-  const socketOf = (connection: PoolConnection) => (connection as unknown as { stream: Socket }).stream;
-  pool.on('connection', (connection) => {
-    breakWhenStill(socketOf(connection));
-    for (const sql of SESSION) connection.query(sql, (error) => error && connection.destroy());
-  });
-  if (statementTimeout > 0) {
-    pool.on('acquire', (connection) => answersDue(socketOf(connection), statementTimeout));
-    pool.on('release', (connection) => nothingDue(socketOf(connection)));
-  }
-  const getConnection = pool.getConnection.bind(pool);
-  pool.getConnection = (callback) => {
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      const error = Object.assign(new Error('No connection to the database came free in time.'), { code: 'ETIMEDOUT' });
-      callback(error, undefined as unknown as PoolConnection);
-    }, poolTimeout);
-    getConnection((error, connection) => {
-      clearTimeout(timer);
-      if (!late) callback(error, connection);
-      else if (!error) connection.release();
-    });
-  };
-  return pool;
 }
 
 function tlsOptions({ mode, ca }: Tls): PoolOptions['ssl'] & object {

@@ -1,15 +1,26 @@
-import { Socket } from 'node:net';
+import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { DataSource, QueryRunner } from 'typeorm';
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
-import { DatabaseLimits, ServerUrl, Tls } from '../../database-url.js';
+import { DatabaseLimits, Host, ServerUrl, Tls } from '../../database-url.js';
 import { serverOptions } from '../data-source-options.js';
+import { INT64_MAX } from '../../../../domain/int64.js';
 import { names, Row, Statement, Table } from '../table.js';
-import { driverError, Engine, Failure, runScript, Script } from './engine.js';
-import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
-
-/** How long a statement waits for a lock, in milliseconds; for the same idempotency key of another instance, say. */
-const LOCK_TIMEOUT = 2_000;
+import {
+  driverError,
+  Engine,
+  Failure,
+  isOfServer,
+  LONGEST_SHARED,
+  POOLS,
+  PoolState,
+  runScript,
+  Script,
+  shares,
+  Together,
+} from './engine.js';
+import { LimitedPool, LimitedPoolOptions, requirePrimary, sessionSettings, socketOf } from './postgres-pool.js';
+import { Primary, ROLE_TIMEOUT } from './primary.js';
 
 /** What tells the lock on the schema from the locks of others in the same database. */
 const SCHEMA_LOCK = 1_795_132_800;
@@ -17,13 +28,8 @@ const SCHEMA_LOCK = 1_795_132_800;
 /** How long an unused connection is kept, in milliseconds. */
 const IDLE_TIMEOUT = 300_000;
 
-/**
- * What a server, a database or a role may be set to makes no difference: an answer of 201 says that the pet is on disk, and a statement sees
- * what was committed before it.
- */
-const SESSION = `SET default_transaction_isolation = 'read committed';
-  SET default_transaction_deferrable = off; SET client_encoding = 'UTF8';
-  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
+/** How a transaction begins, whatever a server, a database or a role is set to: a statement sees what was committed before it. */
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, NOT DEFERRABLE';
 
 /** The settings of a server that are inspected. */
 const INSPECTED = [
@@ -43,57 +49,98 @@ const FAILURES = [
   [/^23505$/, 'duplicate'],
   [/^55P03$/, 'unavailable'],
   [/^(40001|40P01)$/, 'busy'],
-  [/^(08|28|3D|40|53|57|58)...$|^(25006|42501)$/, 'unavailable'],
-  [/^E[A-Z]{3,}|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/, 'unavailable'],
+  [/^(08...|57P0[1-3]|E[A-Z]{3,})$/, 'lost'],
+  [/^(28|3D|40|53|57|58)...$|^(25006|42501)$/, 'unavailable'],
+  [/CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/, 'unavailable'],
 ] as const;
 
 /** The place of a row, by which the context of an error says that it was this row that was waited for, and not its table. */
 const ROW = /\(\d+,\d+\)/;
 
-/** What the driver and Node say without a code. */
+/** What the driver says if no connection of the pool came free in time. */
+const NONE_FREE = 'timeout exceeded when trying to connect';
+
+/** What the driver and Node say of a connection without a code. */
 const DISCONNECTED =
-  /^(Connection terminated|timeout exceeded|Client has encountered|Cannot use a pool|The server does not support SSL)/;
+  /^(Connection terminated|Client has encountered|Cannot use a pool|The server does not support SSL)/;
+
+/**
+ * One text for any number of questions, so that it is prepared once. `OFFSET 0` and the limit within the limit keep the planner to one look
+ * into the index for each: it would walk the whole table if there are few rows, or if it cannot know how few rows of many are wanted.
+ */
+const TOGETHER: Together = {
+  find: ({ name, key, select }, ids) => ({
+    sql: `SELECT found.* FROM unnest(?::bigint[]) AS asked (id)
+      CROSS JOIN LATERAL (SELECT ${select} FROM ${name} WHERE ${name}.${names(key)} = asked.id OFFSET 0) AS found`,
+    values: [int64s(ids)],
+  }),
+  walkDown: (table, walks) => {
+    const id = names(table.key);
+    const filters = walks.map(({ where }) => table.filter(where));
+    const [{ column, type, value } = table.filter(undefined)] = filters;
+    const [given, from, order] =
+      value === undefined
+        ? ['', `${id} <= asked.last`, `${id} DESC`]
+        : [
+            `?::${type}[], `,
+            `${column} >= asked.value AND (${column}, ${id}) <= (asked.value, asked.last)`,
+            `${column} DESC, ${id} DESC`,
+          ];
+    return {
+      sql: `SELECT walked.*, (asked.place - 1)::int
+        FROM unnest(${given}?::bigint[], ?::bigint[]) WITH ORDINALITY AS asked (${given && 'value, '}last, most, place)
+        CROSS JOIN LATERAL (
+          SELECT * FROM (SELECT ${table.select} FROM ${table.name} WHERE ${from} ORDER BY ${order} LIMIT ${LONGEST_SHARED}) AS walk
+          LIMIT asked.most) AS walked`,
+      values: [
+        ...(given ? [filters.map((filter) => filter.value)] : []),
+        int64s(walks.map(({ before }) => (before === undefined ? INT64_MAX : before - 1n))),
+        int64s(walks.map(({ limit }) => limit)),
+      ],
+    };
+  },
+};
 
 /** PostgreSQL, and what speaks as it does. Every operation of the service is one round trip. */
 export class PostgresEngine implements Engine {
   readonly dataSource: DataSource;
+  readonly readSource: DataSource;
   readonly concurrentWriters = true;
   readonly writesInWith = true;
-  private readonly statements = new Map<string, { name: string; text: string }>();
+  readonly together = TOGETHER;
+  private readonly primary: Primary;
+  private readonly statements = new Map<string, { name?: string; text: string }>();
 
+  /** `looking` is for who changes nothing, and takes a standby too. */
   constructor(
     private readonly url: ServerUrl,
-    limits: DatabaseLimits,
+    private readonly limits: DatabaseLimits,
+    private readonly looking = false,
   ) {
-    this.dataSource = this.source(url.pool, {
-      connectionTimeoutMillis: limits.poolTimeout,
-      statement_timeout: limits.statementTimeout,
-      idle_in_transaction_session_timeout: limits.statementTimeout,
-      lock_timeout: Math.min(LOCK_TIMEOUT, limits.statementTimeout),
-    });
+    this.primary = new Primary(
+      url.hosts,
+      (host) => this.askForRole(host),
+      () => [this.dataSource, this.readSource].map(poolOf).filter((pool) => pool !== undefined),
+    );
+    const { writers, readers } = shares(url.pool);
+    this.dataSource = this.source(writers, limits.statementTimeout, limits.poolTimeout);
+    this.readSource = this.source(readers, limits.statementTimeout, limits.poolTimeout);
   }
 
   rows(statement: Statement): Promise<Row[]> {
-    return this.query(this.pool, statement);
+    return this.run(this.readSource, statement);
   }
 
   async row(statement: Statement): Promise<Row | undefined> {
     return (await this.rows(statement))[0];
   }
 
-  async transaction<T>(script: () => Script<T>): Promise<T> {
-    const client = await this.pool.connect();
-    try {
-      await client.query('BEGIN');
-      const result = await runScript(script(), (statement) => this.query(client, statement));
-      await client.query('COMMIT');
-      client.release();
-      return result;
-    } catch (error) {
-      // The connection is never used again: nobody knows what it was in the middle of.
-      client.release(true);
-      throw error;
-    }
+  write(statement: Statement): Promise<Row[]> {
+    return this.run(this.dataSource, statement);
+  }
+
+  transaction<T>(script: () => Script<T>): Promise<T> {
+    return this.inTransaction(this.dataSource, script);
   }
 
   /** One text for any number of entities, so that it is prepared once. */
@@ -147,10 +194,10 @@ export class PostgresEngine implements Engine {
     const settings = await this.settings(INSPECTED);
     const [recovery] = (await this.row({ sql: 'SELECT pg_is_in_recovery()', values: [] })) as [boolean];
     const { fsync, synchronous_commit: commit, full_page_writes: pages } = settings;
-    const durability = `fsync=${fsync}, synchronous_commit=${commit}, full_page_writes=${pages}`;
     const standby = recovery && 'The server is a standby, which cannot be written.';
     const readOnly = settings.default_transaction_read_only === 'on' && 'default_transaction_read_only is on.';
     const unwritable = standby || readOnly;
+    const durability = `fsync=${fsync}, synchronous_commit=${commit}, full_page_writes=${pages}`;
     return [
       ok('version', `PostgreSQL ${settings.server_version}`),
       unwritable
@@ -165,7 +212,22 @@ export class PostgresEngine implements Engine {
   }
 
   schemaSource(): DataSource {
-    return this.source(1, {});
+    return this.source(1);
+  }
+
+  pools(): PoolState[] {
+    return POOLS.map((pool) => {
+      const {
+        totalCount = 0,
+        idleCount = 0,
+        waitingCount = 0,
+      } = poolOf(pool === 'read' ? this.readSource : this.dataSource) ?? {};
+      return { pool, used: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+    });
+  }
+
+  locate(): Promise<void> {
+    return this.primary.find();
   }
 
   async lockSchema(runner: QueryRunner): Promise<void> {
@@ -176,7 +238,8 @@ export class PostgresEngine implements Engine {
     const { code, message, where } = driverError(error);
     if (code === '55P03' && ROW.test(String(where))) return 'locked';
     if (typeof code === 'string') return FAILURES.find(([codes]) => codes.test(code))?.[1];
-    return DISCONNECTED.test(String(message)) ? 'unavailable' : undefined;
+    if (message === NONE_FREE) return 'unavailable';
+    return DISCONNECTED.test(String(message)) ? 'lost' : undefined;
   }
 
   /** Settings of the server by name, as they are for a session of the service. */
@@ -186,21 +249,89 @@ export class PostgresEngine implements Engine {
     return Object.fromEntries(names.map((name, i) => [name, values[i]])) as Record<Name, string>;
   }
 
-  private source(poolSize: number, limits: pg.PoolConfig): DataSource {
+  /** Whether a transaction is all that a connection is lent for by a pooler: nothing that is set for a session, or prepared, stays then. */
+  private get inTransactionMode(): boolean {
+    return this.url.pooler === 'transaction';
+  }
+
+  /** Connections, without time limits if none are given. */
+  private source(poolSize: number, statementTimeout = 0, connectionTimeoutMillis = 0): DataSource {
     const { tls } = this.url;
+    const extra: LimitedPoolOptions = {
+      primary: this.primary,
+      standbyToo: this.looking,
+      connectionTimeoutMillis,
+      statementTimeout,
+      greeting: this.inTransactionMode ? undefined : sessionSettings(statementTimeout, 'SESSION'),
+      ssl: tls ? tlsOptions(tls) : false,
+      keepAlive: true,
+      idleTimeoutMillis: IDLE_TIMEOUT,
+    };
     return new DataSource({
-      ...serverOptions(this.url),
+      ...serverOptions(this.url, this.primary.host),
       type: 'postgres',
       driver: { Pool: LimitedPool },
       poolSize,
       installExtensions: false,
       applicationName: 'petstore',
-      extra: { ...limits, ssl: tls ? tlsOptions(tls) : false, keepAlive: true, idleTimeoutMillis: IDLE_TIMEOUT },
+      extra,
     });
   }
 
-  private get pool(): pg.Pool {
-    return (this.dataSource.driver as unknown as { master: pg.Pool }).master;
+  /** Rejects if this host is not the primary. */
+  private async askForRole({ host, port }: Host): Promise<void> {
+    const { user, password, database, tls } = this.url;
+    const client = new pg.Client({
+      ...{ host, port, user, password, database },
+      ssl: tls ? tlsOptions(tls) : false,
+      connectionTimeoutMillis: ROLE_TIMEOUT,
+      query_timeout: ROLE_TIMEOUT,
+    });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await requirePrimary(client);
+    } finally {
+      // A host that hangs does not say good-bye.
+      void client.end().catch(() => undefined);
+      setTimeout(() => socketOf(client).destroy(), ROLE_TIMEOUT).unref();
+    }
+  }
+
+  private run(source: DataSource, statement: Statement): Promise<Row[]> {
+    if (!this.inTransactionMode) return this.noticed(() => this.query(poolOf(source)!, statement));
+    // What is set for a transaction holds in one that is begun only.
+    return this.inTransaction(source, function* (): Script<Row[]> {
+      return yield statement;
+    });
+  }
+
+  private inTransaction<T>(source: DataSource, script: () => Script<T>): Promise<T> {
+    const local = this.inTransactionMode ? `; ${sessionSettings(this.limits.statementTimeout, 'LOCAL')}` : '';
+    return this.noticed(async () => {
+      const client = await poolOf(source)!.connect();
+      try {
+        await client.query(BEGIN + local);
+        const result = await runScript(script(), (statement) => this.query(client, statement));
+        await client.query('COMMIT');
+        client.release();
+        return result;
+      } catch (error) {
+        // The connection is never used again: nobody knows what it was in the middle of.
+        client.release(true);
+        throw error;
+      }
+    });
+  }
+
+  /** Looks for the primary if it could not answer. */
+  private async noticed<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isOfServer(this.failure(error))) this.primary.seek();
+      throw error;
+    }
   }
 
   private async query(connection: pg.Pool | pg.PoolClient, { sql, values }: Statement): Promise<Row[]> {
@@ -208,39 +339,27 @@ export class PostgresEngine implements Engine {
     return (await connection.query<Row & unknown[]>(query)).rows;
   }
 
-  private prepared(sql: string): { name: string; text: string } {
+  private prepared(sql: string): { name?: string; text: string } {
     let statement = this.statements.get(sql);
     if (!statement) {
       let place = 0;
-      statement = { name: `petstore_${this.statements.size}`, text: sql.replace(/\?/g, () => `$${++place}`) };
+      const text = sql.replace(/\?/g, () => `$${++place}`);
+      // By its text, so that no pooler can take it for another one that has the same name in another process.
+      const name = `petstore_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+      statement = this.inTransactionMode ? { text } : { name, text };
       this.statements.set(sql, statement);
     }
     return statement;
   }
 }
 
-/** A pool whose connections are broken if a statement takes longer than it may. */
-class LimitedPool extends pg.Pool {
-  constructor(options: pg.PoolConfig) {
-    const limit = Number(options.statement_timeout) || 0;
-    super({
-      ...options,
-      onConnect: (client) => {
-        breakWhenStill(socketOf(client));
-        // Who waits for an answer is told by a rejection; without a listener the event would end the process.
-        client.on('error', () => undefined);
-        if (limit > 0) answersDue(socketOf(client), limit);
-        return client.query(SESSION) as unknown as void;
-      },
-    });
-    if (limit === 0) return;
-    this.on('acquire', (client) => answersDue(socketOf(client), limit));
-    this.on('release', (_error, client) => nothingDue(socketOf(client)));
-  }
+/** An array of them as PostgreSQL reads it (https://www.postgresql.org/docs/current/arrays.html#ARRAYS-INPUT): nothing in it needs the driver's quotes. */
+function int64s(values: readonly (bigint | number)[]): string {
+  return `{${values.join()}}`;
 }
 
-function socketOf(client: pg.ClientBase): Socket {
-  return (client as unknown as { connection: { stream: Socket } }).connection.stream;
+function poolOf({ driver }: DataSource): LimitedPool | undefined {
+  return (driver as unknown as { master?: LimitedPool }).master;
 }
 
 function tlsOptions({ mode, ca }: Tls): pg.PoolConfig['ssl'] {

@@ -185,6 +185,7 @@ class Look extends Connection {
  */
 export class SqliteEngine implements Engine {
   readonly dataSource: DataSource;
+  readonly readSource: DataSource;
   readonly concurrentWriters = false;
   readonly writesInWith = false;
   readonly indexHint = (index: string) => `INDEXED BY ${index}`;
@@ -195,7 +196,7 @@ export class SqliteEngine implements Engine {
     private readonly file: string,
     looking = false,
   ) {
-    this.dataSource = looking ? new DataSource(this.options(Look)) : this.schemaSource();
+    this.dataSource = this.readSource = looking ? new DataSource(this.options(Look)) : this.schemaSource();
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, if the driver throws
@@ -206,6 +207,10 @@ export class SqliteEngine implements Engine {
   // eslint-disable-next-line @typescript-eslint/require-await -- a rejection, not an exception, if the driver throws
   async row(statement: Statement): Promise<Row | undefined> {
     return this.first(statement);
+  }
+
+  write(statement: Statement): Promise<Row[]> {
+    return this.rows(statement);
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- nothing may be read, written or rolled back in between
@@ -237,12 +242,12 @@ export class SqliteEngine implements Engine {
 
   async continueIds({ name }: Table, above: bigint): Promise<void> {
     // SQLite keeps it above all that there are, and has a row of it once the table has had one.
-    await this.rows({
+    await this.write({
       sql: `INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0
         WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)`,
       values: [name, name],
     });
-    await this.rows({
+    await this.write({
       sql: 'UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?',
       values: [above, name],
     });

@@ -9,8 +9,8 @@ export class TypeOrmInstallation extends Installation {
   }
 
   async cursorSecret(): Promise<string> {
-    const fact = await this.database.run((engine) =>
-      engine.dataSource.getRepository(InstallationSchema).findOneByOrFail({ name: 'cursor_secret' }),
+    const fact = await this.database.read((engine) =>
+      engine.readSource.getRepository(InstallationSchema).findOneByOrFail({ name: 'cursor_secret' }),
     );
     return fact.value;
   }

@@ -21,20 +21,20 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 
   async add(key: ApiKey): Promise<void> {
     // A copy, because TypeORM writes into what it inserts.
-    await this.on(ApiKeySchema, (keys) => keys.insert({ ...key }));
+    await this.write(ApiKeySchema, (keys) => keys.insert({ ...key }));
     this.ownChanges++;
   }
 
   async find(digest: string): Promise<ApiKey | undefined> {
-    return (await this.on(ApiKeySchema, (keys) => keys.findOneBy({ digest }))) ?? undefined;
+    return (await this.read(ApiKeySchema, (keys) => keys.findOneBy({ digest }))) ?? undefined;
   }
 
   list(): Promise<ApiKey[]> {
-    return this.on(ApiKeySchema, (keys) => keys.find({ order: { createdAt: 'ASC', digest: 'ASC' } }));
+    return this.read(ApiKeySchema, (keys) => keys.find({ order: { createdAt: 'ASC', digest: 'ASC' } }));
   }
 
   async revoke(digest: string, at: Date): Promise<void> {
-    await this.on(ApiKeySchema, (keys) =>
+    await this.write(ApiKeySchema, (keys) =>
       keys
         .createQueryBuilder()
         .update()
@@ -63,7 +63,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   uses(): Promise<KeyUse[]> {
-    return this.on(KeyUseSchema, (rows) => rows.find());
+    return this.read(KeyUseSchema, (rows) => rows.find());
   }
 
   revision(): number | undefined {
@@ -71,11 +71,18 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     return others === undefined ? undefined : others + this.ownChanges;
   }
 
-  private on<Entity extends ObjectLiteral, T>(
+  private read<Entity extends ObjectLiteral, T>(
     target: EntityTarget<Entity>,
     query: (rows: Repository<Entity>) => Promise<T>,
   ) {
-    return this.database.run((engine) => query(engine.dataSource.getRepository(target)));
+    return this.database.read((engine) => query(engine.readSource.getRepository(target)));
+  }
+
+  private write<Entity extends ObjectLiteral, T>(
+    target: EntityTarget<Entity>,
+    query: (rows: Repository<Entity>) => Promise<T>,
+  ) {
+    return this.database.write((engine) => query(engine.dataSource.getRepository(target)));
   }
 }
 

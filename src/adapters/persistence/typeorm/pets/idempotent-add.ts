@@ -48,7 +48,7 @@ export async function addTogether(engine: Engine, additions: readonly Addition[]
     });
   }
   const pets = additions.map(({ pet }) => pet);
-  const rows = await engine.rows(engine.insertion(petTable, pets));
+  const rows = await engine.write(engine.insertion(petTable, pets));
   const ids = rows.map(([id]) => BigInt(id as string | bigint)).sort((a, b) => (a < b ? -1 : 1));
   return pets.map((pet, i) => added(pet, ids[i]));
 }
@@ -61,7 +61,7 @@ export async function addAlone(engine: Engine, addition: Required<Addition>): Pr
   // PostgreSQL waits for no row but that of a key.
   let atKey = engine.writesInWith;
   try {
-    const inserted = engine.writesInWith && (await engine.row(withKey(addition)));
+    const [inserted] = engine.writesInWith ? await engine.write(withKey(addition)) : [];
     if (inserted) return added(addition.pet, inserted[0]);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       try {

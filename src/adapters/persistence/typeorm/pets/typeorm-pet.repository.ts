@@ -5,9 +5,12 @@ import { Engine } from '../engines/engine.js';
 import { GroupCommit } from './group-commit.js';
 import { addAlone, Addition, addTogether, forgetKeys } from './idempotent-add.js';
 import { KeysUnderWay } from './keys-under-way.js';
-import { petTable } from './pet.schema.js';
+import { findOne, findTogether, isShareable, listOne, listTogether } from './read-together.js';
+import { SharedReads } from './shared-reads.js';
 
-const FIND_PET = `SELECT ${petTable.select} FROM pet WHERE id = ?`;
+/** The most finds, and the most lists, that share a round trip, so that no answer takes long to read at a time. */
+const MOST_FINDS = 64;
+const MOST_LISTS = 32;
 
 /** An addition, and until when its request waits for it. */
 interface WaitingAddition extends Addition {
@@ -22,6 +25,9 @@ export class TypeOrmPetRepository extends PetRepository {
     ({ deadline }) => this.database.checkDeadline(deadline),
   );
   private readonly keysUnderWay = new KeysUnderWay();
+  private readonly finds = this.sharing(MOST_FINDS, findTogether, (id: bigint) => id);
+  private readonly lists = this.sharing(MOST_LISTS, listTogether, keyOfList);
+  private readonly listsOfStatus = this.sharing(MOST_LISTS, listTogether, keyOfList);
 
   /** How often this process has written: what it writes adds to the lists, and changes no pet that is there. */
   private ownChanges = 0;
@@ -36,22 +42,24 @@ export class TypeOrmPetRepository extends PetRepository {
       if (!key) return this.adding.add({ pet, deadline });
       return this.keysUnderWay.add(key, () =>
         this.database.concurrentWriters
-          ? this.commit(1, deadline, (engine) => addAlone(engine, { pet, key }))
+          ? this.commit(1, deadline, (engine) => addAlone(engine, { pet, key }), true)
           : this.adding.add({ pet, key, deadline }),
       );
     });
   }
 
-  async find(id: bigint): Promise<Pet | undefined> {
-    const row = await this.database.run((engine) => engine.row({ sql: FIND_PET, values: [id] }));
-    return row && petTable.entity(row);
+  find(id: bigint): Promise<Pet | undefined> {
+    return this.database.sharesReads
+      ? this.database.admit((deadline) => this.finds.read(id, deadline))
+      : this.database.read((engine) => findOne(engine, id));
   }
 
-  async list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
-    const rows = await this.database.run((engine) =>
-      engine.rows(petTable.walkDown({ where: { status }, before, limit }, engine.indexHint)),
-    );
-    return rows.map((row) => petTable.entity(row));
+  list(query: PetQuery): Promise<readonly Pet[]> {
+    if (!this.database.sharesReads || !isShareable(query))
+      return this.database.read((engine) => listOne(engine, query));
+    const { status, before, limit } = query;
+    const lists = status === undefined ? this.lists : this.listsOfStatus;
+    return this.database.admit((deadline) => lists.read({ status, before, limit }, deadline));
   }
 
   listRevision(): number | undefined {
@@ -64,16 +72,40 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   forgetIdempotencyKeys(before: Date): Promise<number> {
-    return this.database.run((engine) => forgetKeys(engine, before.toISOString()));
+    return this.database.write((engine) => forgetKeys(engine, before.toISOString()));
   }
 
-  private async commit<T>(pets: number, deadline: number, add: (engine: Engine) => Promise<T>): Promise<T> {
+  private async commit<T>(
+    pets: number,
+    deadline: number,
+    add: (engine: Engine) => Promise<T>,
+    isRepeatable = false,
+  ): Promise<T> {
     try {
-      return await this.database.query(add, deadline);
+      return await this.database.query(add, deadline, isRepeatable);
     } finally {
       // Even if it failed: a commit whose outcome is not known may have been one.
       this.ownChanges++;
       this.database.observer?.commit(pets);
     }
   }
+
+  private sharing<Question, Answer>(
+    most: number,
+    ask: (engine: Engine, questions: readonly Question[]) => Promise<Answer[]>,
+    keyOf: (question: Question) => unknown,
+  ): SharedReads<Question, Answer> {
+    return new SharedReads(
+      most,
+      // What is shared is asked again by halves if its connection was lost, and not as it is.
+      (questions, deadline) =>
+        this.database.query((engine) => ask(engine, questions), deadline, questions.length === 1),
+      keyOf,
+      (deadline) => this.database.checkDeadline(deadline),
+    );
+  }
+}
+
+function keyOfList({ status, before, limit }: PetQuery): string {
+  return `${status} ${before} ${limit}`;
 }

@@ -28,23 +28,33 @@ const ERRORS: Readonly<Record<string, readonly Case[]>> = {
     [{ code: '42501' }, 'unavailable'],
     [{ code: '55006' }, undefined],
     [{ code: '25006' }, 'unavailable'],
-    [{ code: '57P01' }, 'unavailable'],
-    [{ code: 'ECONNREFUSED' }, 'unavailable'],
-    [{ message: 'Connection terminated unexpectedly' }, 'unavailable'],
+    [{ code: '57P01' }, 'lost'],
+    [{ code: '57014' }, 'unavailable'],
+    [{ code: '08006' }, 'lost'],
+    [{ code: 'ECONNREFUSED' }, 'lost'],
+    [{ code: 'CERT_HAS_EXPIRED' }, 'unavailable'],
+    [{ message: 'Connection terminated unexpectedly' }, 'lost'],
+    [{ message: 'Connection terminated due to connection timeout' }, 'lost'],
+    [{ message: 'timeout exceeded when trying to connect' }, 'unavailable'],
     [{ code: '42601', message: 'Connection terminated unexpectedly' }, undefined],
   ],
   'mariadb://me@host/pets': [
     [{ errno: 1062, code: 'ER_DUP_ENTRY' }, 'duplicate'],
+    [{ errno: 1050, code: 'ER_TABLE_EXISTS_ERROR' }, 'duplicate'],
     [{ errno: 1048, code: 'ER_BAD_NULL_ERROR' }, undefined],
     [{ errno: 1020, code: 'ER_CHECKREAD' }, 'busy'],
     [{ errno: 1213, code: 'ER_LOCK_DEADLOCK' }, 'busy'],
     [{ errno: 1205, code: 'ER_LOCK_WAIT_TIMEOUT' }, 'locked'],
     [{ errno: 1142, code: 'ER_TABLEACCESS_DENIED_ERROR' }, 'unavailable'],
     [{ errno: 1153, code: 'ER_NET_PACKET_TOO_LARGE' }, undefined],
-    [{ errno: 1053, code: 'ER_SERVER_SHUTDOWN' }, 'unavailable'],
-    [{ errno: -111, code: 'ECONNREFUSED' }, 'unavailable'],
-    [{ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }, 'unavailable'],
-    [{ message: 'Pool is closed.' }, 'unavailable'],
+    [{ errno: 1053, code: 'ER_SERVER_SHUTDOWN' }, 'lost'],
+    [{ errno: 1290, code: 'ER_OPTION_PREVENTS_STATEMENT' }, 'unavailable'],
+    [{ errno: 1047, code: 'ER_UNKNOWN_COM_ERROR' }, 'lost'],
+    [{ errno: 1180, code: 'ER_ERROR_DURING_COMMIT' }, 'lost'],
+    [{ errno: -111, code: 'ECONNREFUSED' }, 'lost'],
+    [{ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }, 'lost'],
+    [{ message: 'Pool is closed.' }, 'lost'],
+    [{ code: 'POOL_TIMEOUT' }, 'unavailable'],
   ],
 };
 
@@ -61,7 +71,7 @@ it.each(Object.entries(ERRORS))(
   },
 );
 
-it('a database cannot answer now if it is unavailable, busy or locked', () => {
-  const failures = ['unavailable', 'busy', 'locked', 'duplicate', undefined] as const;
-  expect(failures.map(isUnavailable)).toEqual([true, true, true, false, false]);
+it('a database cannot answer now if it is unavailable, lost, busy or locked', () => {
+  const failures = ['unavailable', 'lost', 'busy', 'locked', 'duplicate', undefined] as const;
+  expect(failures.map(isUnavailable)).toEqual([true, true, true, true, false, false]);
 });

