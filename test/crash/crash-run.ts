@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import Libsql from 'libsql';
@@ -92,6 +93,7 @@ export async function crashRun(
     for (let kill = 0; kill < kills; kill++) await run.writeUntilKilled(beside[kill % beside.length] as Beside);
     return await run.inspect(kills);
   } finally {
+    run.kill();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -115,6 +117,10 @@ class CrashRun {
   private readonly seen = { acknowledged: 0, refused: 0, retries: 0, backups: 0, killedBackups: 0, forgotten: 0 };
   private highest = 0n;
   private hasOldKeys = false;
+  /** Whether the service has found no old key any more since it was started. */
+  private isAllForgotten = false;
+  /** The service that was started last. */
+  private latest: ChildProcess | undefined;
   private death: string | undefined;
   /** Until when a 503 is to be expected. */
   private refusalUntil = 0;
@@ -222,6 +228,11 @@ class CrashRun {
     return undefined;
   }
 
+  /** Leaves no process behind. */
+  kill(): void {
+    if (this.latest?.exitCode === null && this.latest.signalCode === null) this.latest.kill('SIGKILL');
+  }
+
   async inspect(kills: number): Promise<CrashReport> {
     if (this.refusalUntil === Infinity) this.disk?.free(0);
     const service = await this.start(this.hasOldKeys);
@@ -236,7 +247,7 @@ class CrashRun {
     const all = await this.list(service, '');
     const byStatus = [];
     for (const status of STATUSES) byStatus.push(...(await this.list(service, `&status=${status}`)));
-    if (this.hasOldKeys) await this.until('all old keys are forgotten', () => this.seen.forgotten >= kills * OLD_KEYS);
+    if (this.hasOldKeys) await this.until('all old keys are forgotten', () => this.isAllForgotten);
     service.agent.destroy();
     service.process.kill('SIGTERM');
     await once(service.process, 'exit');
@@ -387,16 +398,20 @@ class CrashRun {
       stdio: ['ignore', 'pipe', 'inherit'],
       detached: true,
     });
+    this.latest = service;
+    this.isAllForgotten = false;
     service.once('exit', (_code, signal) => {
       if (signal !== 'SIGKILL' && signal !== 'SIGTERM' && service.exitCode !== 0)
         this.death = `The service has ended by itself: ${signal ?? service.exitCode}.`;
     });
     const port = await new Promise<number>((resolve, reject) => {
       let greeting = '';
-      service.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-        for (const [, count] of chunk.matchAll(/^forgot (\d+)$/gm)) this.seen.forgotten += Number(count);
-        greeting += chunk;
-        const found = /http:\/\/127\.0\.0\.1:(\d+)\/v1\n/.exec(greeting)?.[1];
+      createInterface(service.stdout).on('line', (line) => {
+        const count = /^forgot (\d+)$/.exec(line)?.[1];
+        this.seen.forgotten += Number(count ?? 0);
+        this.isAllForgotten ||= count === '0';
+        greeting += line;
+        const found = /http:\/\/127\.0\.0\.1:(\d+)\/v1$/.exec(line)?.[1];
         if (found !== undefined) resolve(Number(found));
       });
       service.once('exit', () => reject(new Error(`The service did not start: ${greeting}`)));

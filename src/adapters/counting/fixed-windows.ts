@@ -30,7 +30,8 @@ export class FixedWindows {
 
   /** Counts one more of the name. */
   take(name: string): TakenHere {
-    const now = this.now();
+    // Whole milliseconds: a minute more than a fraction may be more than a minute, as computers add.
+    const now = Math.floor(this.now());
     let window = this.windows.get(name);
     if (!window || window.end <= now) {
       this.windows.delete(name);

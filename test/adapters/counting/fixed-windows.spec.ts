@@ -15,6 +15,12 @@ describe('windows', () => {
     expect(windows.take('b')).toMatchObject({ used: 2, seconds: 60 });
   });
 
+  it('never have more than a minute left, whatever fraction of a millisecond they begin at', () => {
+    let now = 5_000;
+    const windows = new FixedWindows(() => now);
+    for (let i = 0; i < 1_000; i++, now += 3.7) expect(windows.take(`name ${i}`).seconds).toBe(60);
+  });
+
   it('forget what is given back, and know what has failed, until they end', () => {
     let now = 0;
     const windows = new FixedWindows(() => now);
