@@ -142,7 +142,7 @@ describe('a MariaDB and its replica', () => {
     for (const server of [primary, replica]) await server.start();
     await tell(
       replica,
-      `CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = ${primary.port}, MASTER_USER = 'root', MASTER_USE_GTID = slave_pos`,
+      `CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = ${primary.port}, MASTER_USER = 'root', MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos`,
       'START SLAVE',
       'SET GLOBAL read_only = 1',
     );
@@ -167,7 +167,12 @@ describe('a MariaDB and its replica', () => {
       const [{ gtid }] = (await tell(primary, 'SET GLOBAL read_only = 1', 'SELECT @@gtid_current_pos AS gtid')) as [
         { gtid: string },
       ];
-      await tell(replica, `SELECT MASTER_GTID_WAIT('${gtid}', 10)`, 'STOP SLAVE', 'SET GLOBAL read_only = 0');
+      // Whoever makes a replica the primary waits until it has everything.
+      const [{ waited }] = (await tell(replica, `SELECT MASTER_GTID_WAIT('${gtid}', 10) AS waited`)) as [
+        { waited: bigint },
+      ];
+      expect(Number(waited)).toBe(0);
+      await tell(replica, 'STOP SLAVE', 'SET GLOBAL read_only = 0');
       const promoted = performance.now();
       await pause(2 * FOUND);
       console.log(`last failed read ${Math.round(ledger.lastFailedRead - promoted)} ms after the promotion`);
