@@ -130,6 +130,10 @@ const REFUSALS: readonly (readonly [what: string, refusal: Refusal])[] = [
     },
   ],
   [
+    'nmae, which is one slip away: did you mean',
+    { body: with_('"nmae":"Max"'), code: 'unknown_field', says: /^"nmae" is not a field .* Did you mean "name"\?$/ },
+  ],
+  [
     'categoryID: did you mean',
     {
       body: '{"name":"Bella","categoryID":1}',

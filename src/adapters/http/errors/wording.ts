@@ -13,8 +13,15 @@ export function didYouMean(given: string, known: readonly string[]): string {
   // Longer ones are near to none.
   if (given.length > MAX_QUOTED) return '';
   const [nearest] = known
-    .map((name) => ({ name, far: distance(given.toLowerCase(), name.toLowerCase()) }))
+    .map((name) => ({ name, far: slips(given.toLowerCase(), name.toLowerCase()) }))
     .filter(({ name, far }) => far <= Math.max(1, Math.floor(name.length / 3)))
     .sort((a, b) => a.far - b.far);
   return nearest ? ` Did you mean "${nearest.name}"?` : '';
+}
+
+/** How many letters are too many, missing or wrong; two neighbours that changed places, and nothing else, are one slip. */
+function slips(given: string, name: string): number {
+  const at = [...name].findIndex((letter, index) => letter !== given[index]);
+  const swapped = given.slice(0, at) + given.charAt(at + 1) + given.charAt(at) + given.slice(at + 2);
+  return swapped === name ? 1 : distance(given, name);
 }
