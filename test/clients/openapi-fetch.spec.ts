@@ -11,7 +11,7 @@ const run = promisify(execFile);
 /** The client of docs/client.md, which a person writes who has openapi.yaml and nothing else. */
 const CLIENT = /^```ts\n([^]*?)^```$/m.exec(readFileSync('docs/client.md', 'utf8'))?.[1] as string;
 
-/** The rest that the types allow: getPet, an optional header, a field that may be left out, the codes of errors. */
+/** The rest that the types allow: getPet, an optional header, a field that may be left out, the status and the codes that there are. */
 const MORE = `${CLIENT}
 const { data: again } = await petstore.GET('/pets/{petId}', { params: { path: { petId: bella.id } } });
 const { data: sold } = await petstore.POST('/pets', {
@@ -19,8 +19,9 @@ const { data: sold } = await petstore.POST('/pets', {
   body: { name: 'Max', categoryId: 7, status: 'sold' },
 });
 const { error: missing, response } = await petstore.GET('/pets/{petId}', { params: { path: { petId: 77 } } });
+const statuses: ('available' | 'pending' | 'sold')[] = [bella.status, ...pets.map((pet) => pet.status)];
 const code: 'pet_not_found' | undefined = missing?.code === 'pet_not_found' ? missing.code : undefined;
-console.log(JSON.stringify([again, sold, code, response.headers.get('sunset')]));
+console.log(JSON.stringify([again, sold, statuses, code, response.headers.get('sunset')]));
 `;
 
 describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch', () => {
@@ -83,6 +84,7 @@ describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch'
       "1 [ 'Bella' ]\n" +
         '[{"id":1,"name":"Bella","categoryId":42,"status":"available"},' +
         '{"id":2,"name":"Max","categoryId":7,"status":"sold"},' +
+        '["available","available"],' +
         '"pet_not_found","Thu, 05 Dec 2030 00:00:00 GMT"]\n',
     );
   });

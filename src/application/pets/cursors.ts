@@ -5,6 +5,11 @@ import { Secrets } from '../secrets.port.js';
 
 const MAC_LENGTH = 22;
 
+/** The form of every cursor, as a regular expression of JSON Schema: an id and its MAC in base64url. */
+export const CURSOR_PATTERN = `^[0-9]{1,19}[A-Za-z0-9_-]{${MAC_LENGTH}}$`;
+
+const FORM = new RegExp(CURSOR_PATTERN);
+
 /**
  * Makes and reads cursors: places in the list, behind a pet. A cursor is an id and its MAC, which covers the filter too, so
  * that a cursor cannot be altered or carried over to another filter. It is valid for ever, on every instance.
@@ -26,7 +31,7 @@ export class Cursors {
   async read(cursor: string, status: PetStatus | undefined): Promise<bigint> {
     const id = cursor.slice(0, -MAC_LENGTH);
     // A wrong MAC gains nothing but an answer of 400, and a right one only a place in a list: there is no secret to time.
-    if (!/^[0-9]{1,19}$/.test(id) || cursor !== id + (await this.mac(id, status))) throw new CursorRefused();
+    if (!FORM.test(cursor) || cursor !== id + (await this.mac(id, status))) throw new CursorRefused();
     return BigInt(id);
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { getMetadataStorage } from 'class-validator';
 import { jsonMembers } from '../../../src/adapters/http/body/json-object.js';
 import { ApiError } from '../../../src/adapters/http/errors/api-error.js';
@@ -23,7 +24,7 @@ interface Schema {
 
 /** An operation of the document, as far as it shows pets. */
 interface Operation {
-  readonly requestBody: { readonly content: Record<string, { examples: { full: { value: object } } }> };
+  readonly requestBody: { readonly content: Record<string, { schema: object; examples: { full: { value: object } } }> };
   readonly responses: Record<string, { readonly content: Record<string, { example: object }> }>;
 }
 
@@ -97,6 +98,25 @@ describe('a new pet', () => {
       for (const length of [minLength, maxLength]) readNewPet(jsonMembers(body(length)));
       for (const length of [minLength - 1, maxLength + 1]) expect(message(body(length))).toMatch(`${field} must have`);
     }
+  });
+
+  it('is refused for another form of a text, or for a field besides, as the document says', async () => {
+    const document = await served();
+    const schema = document.paths['/pets']?.post?.requestBody.content['application/json']?.schema;
+    const ajv = new Ajv2020({ formats: { int64: true }, strictTypes: false }).addVocabulary(['components', 'example']);
+    const validate = ajv.compile({ ...schema, components: document.components });
+    const names = ['Bella', ' x ', '\u2028x', '🐶', 'x'.repeat(255), '🐶'.repeat(255)];
+    const others = ['', ' ', '\u3000\u2003', 'x\0', 'a\nb', '\u007fx', 'x\u0085', 'x'.repeat(256), '🐶'.repeat(256)];
+    for (const name of [...names, ...others]) {
+      const body = { name, categoryId: 1 };
+      expect([name, validate(body)]).toEqual([name, names.includes(name)]);
+      if (names.includes(name)) readNewPet(jsonMembers(JSON.stringify(body)));
+      else expect(message(JSON.stringify(body))).toMatch(/^name /);
+    }
+    for (const field of ['id', 'Status', 'colour'])
+      expect([field, validate({ name: 'Bella', categoryId: 1, [field]: 1 })]).toEqual([field, false]);
+    for (const status of [null, 'Available', 'lost', '', 1])
+      expect([status, validate({ name: 'Bella', categoryId: 1, status })]).toEqual([status, false]);
   });
 
   it('has each field in the examples of the document that have every one', async () => {

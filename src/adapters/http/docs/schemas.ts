@@ -7,6 +7,7 @@ export type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['sche
 /** A reference to a part of the document. */
 export interface Reference {
   readonly $ref: string;
+  readonly unevaluatedProperties?: false;
 }
 
 type Schema = Exclude<Schemas[string], Reference>;
@@ -20,6 +21,11 @@ export function schemaRef(type: Type): Reference {
   if (parent) schemaRef(parent);
   described.set(nameOf(type), type);
   return { $ref: getSchemaPath(type) };
+}
+
+/** A reference to the schema of a class, for an object that has no other fields. What extends the class may have some. */
+export function closedSchemaRef(type: Type): Reference {
+  return { ...schemaRef(type), unevaluatedProperties: false };
 }
 
 /** A reference to a schema that is written out, which it makes part of the document. */

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import type { Pet, PetStatus } from '../../../domain/pets/pet.js';
 import { namedSchema, schemaRef } from '../docs/schemas.js';
-import { NewPetDto } from './new-pet.dto.js';
+import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
 import { MAX_LIMIT } from './parameters.js';
 
 /** The schema Pet: a pet as every answer shows it; `petJson` writes it. */
@@ -17,7 +17,8 @@ export class PetDto extends NewPetDto implements Pet {
   })
   id!: bigint;
 
-  @ApiProperty({ required: true })
+  // Of its own: a program that is generated would else take it for a field that may be left out, as it may in NewPet.
+  @ApiProperty({ description: 'The availability of the animal.', allOf: [PET_STATUS], required: true })
   declare status: PetStatus;
 }
 

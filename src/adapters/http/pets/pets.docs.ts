@@ -1,7 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiBody, ApiExtension, ApiHeader, ApiParam, ApiQuery } from '@nestjs/swagger';
+import { CURSOR_PATTERN } from '../../../application/pets/cursors.js';
 import { failure, type Headers, messages, success } from '../docs/answers.js';
-import { schemaRef } from '../docs/schemas.js';
+import { closedSchemaRef, schemaRef } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
@@ -47,7 +48,7 @@ Whoever follows these links meets every animal that was there at the beginning e
       required: false,
       description:
         'Where the page begins; the first page if it is absent. It comes from the `Link` header of the page before, is opaque, holds for the same `status` only, and does not expire.',
-      schema: { type: 'string' },
+      schema: { type: 'string', pattern: CURSOR_PATTERN },
     }),
     success(200, 'A page of animals; an empty array if there are none.', PETS, PAGE, { Link: 'NextPage' }),
     failure('A query parameter is unknown, given twice, or has a value that it cannot have.', {
@@ -81,7 +82,7 @@ export function CreatePetOperation(): MethodDecorator {
     ApiBody({
       required: true,
       description: 'The animal to add.',
-      schema: schemaRef(NewPetDto),
+      schema: closedSchemaRef(NewPetDto),
       examples: {
         full: { summary: 'Every field', value: { name: 'Bella', categoryId: 42, status: 'available' } },
         short: { summary: 'The required fields', value: { name: 'Zoë', categoryId: 7 } },

@@ -26,10 +26,15 @@ export function IsInt64(): PropertyDecorator {
   });
 }
 
+const CONTROLS = '\\u0000-\\u001f\\u007f-\\u009f';
+
+/** What of the rule of a text every reader of JSON Schema can tell: no control character, and one that is not white space. */
+const TEXT_PATTERN = `^[^${CONTROLS}]*[^\\s${CONTROLS}][^${CONTROLS}]*$`;
+
 /** The value is a text as the domain allows it, of at most so many code points; the document says so too. */
 export function IsText(maxLength: number): PropertyDecorator {
   return applyDecorators(
-    ApiProperty({ type: 'string', minLength: 1, maxLength }),
+    ApiProperty({ type: 'string', minLength: 1, maxLength, pattern: TEXT_PATTERN }),
     IsString({ message: `$property must be a string, not ${GIVEN}` }),
     ValidateBy({
       name: 'isText',
