@@ -11,9 +11,11 @@ import { Service } from '../../support/service.js';
 const REACHED_ELSEWHERE: readonly ErrorCode[] = ['idempotency_in_progress', 'rate_limited'];
 
 let service: Service;
+const log: unknown[] = [];
 
 beforeAll(async () => {
-  service = await Service.start({ HEADERS_TIMEOUT: '200' });
+  const settings = { NODE_ENV: 'production', LOG_LEVEL: 'error', HEADERS_TIMEOUT: '200' };
+  service = await Service.start(settings, (line) => void log.push(JSON.parse(line)));
   const store = service.app.get(PetRepository);
   const find = store.find.bind(store);
   store.find = (id) => {
@@ -48,6 +50,12 @@ it('writes the codes in snake_case', () => {
 it('tells nothing of a fault of the service but that it failed', async () => {
   const error = expectErrorBody(await getPet('500'));
   expect(error.message).toBe('The service failed; the request id finds the reason in its log.');
+});
+
+it('writes such a fault into its log, with the request id of the answer', async () => {
+  const request = (await getPet('500')).header('X-Request-Id');
+  const msg = expect.stringContaining('SELECT secret FROM /etc/passwd') as unknown;
+  expect(log).toContainEqual(expect.objectContaining({ level: 'error', request, msg }));
 });
 
 it('answers a store that cannot answer with 503 and Retry-After', async () => {

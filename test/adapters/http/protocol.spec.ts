@@ -189,6 +189,19 @@ describe('a request', () => {
     expect(answer).toMatchObject({ status: 200, body: '[]' });
   });
 
+  it('that asks for another protocol is answered in this one, and closes the connection', async () => {
+    for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
+      const connection = await Connection.open(service.port);
+      connection.write(
+        bytes(`GET /v1/pets HTTP/1.1\n${HOST}\nKEY\nConnection: Upgrade\nUpgrade: ${protocol}\n\nwhat comes behind`),
+      );
+      const answer = await connection.answer();
+      expect([answer.status, answer.header('Connection'), answer.header('Upgrade')]).toEqual([200, 'close', undefined]);
+      await connection.closed;
+      expect(connection.rest).toBe('');
+    }
+  });
+
   it('that comes byte by byte is answered', async () => {
     const connection = await Connection.open(service.port);
     for (const byte of bytes('GET /v1/pets HTTP/1.1\nHost: x\nKEY\n\n')) connection.write(byte);
