@@ -29,6 +29,7 @@ describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch'
   const mistakes: [part: string, other: string, fault: RegExp][] = [
     ["status: 'available'", "status: 'lost'", /Type '"lost"' is not assignable/],
     ['categoryId: 42', "categoryId: '42'", /Type 'string' is not assignable to type 'number'/],
+    [', categoryId: 42', ", categoryId: 42, status: 'lost'", /Type '"lost"' is not assignable/],
     [', categoryId: 42', '', /Property 'categoryId' is missing/],
     ["'/pets'", "'/pet'", /not assignable/],
     ['pet.name', 'pet.colour', /Property 'colour' does not exist/],
