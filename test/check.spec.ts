@@ -92,10 +92,12 @@ describe.each(lastingKinds)('the check of a store on $name', (kind) => {
     expect((await found(store.url))['API keys']).toMatchObject({ state: 'warn' });
     await open.keys.add(key('soon', new Date(now + 29 * DAY)));
     await open.keys.add(key('later', new Date(now + 31 * DAY)));
+    // One that has been replaced ends as it should.
+    await open.keys.add(key('later.old', new Date(now + DAY)));
     await open.close();
     const keys = (await findings(store.url)).filter((finding) => finding.name === 'API keys');
     expect(keys.map(({ state, found }) => [state, found])).toEqual([
-      ['ok', '2 stored, 0 configured'],
+      ['ok', '3 stored, 0 configured'],
       ['warn', expect.stringMatching(/^The key "soon" ends on \d{4}-\d\d-\d\dT.*Z\.$/)],
     ]);
   });

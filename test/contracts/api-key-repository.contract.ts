@@ -107,6 +107,53 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       expect(await keys.list()).toEqual([]);
     });
 
+    it('stores a successor, and gives the key that it takes the place of another name and expiry, and no other', async () => {
+      const others = [newKey({ digest: digest('2') }), newKey({ digest: digest('3'), name: 'till' })];
+      for (const key of [newKey(), ...others]) await keys.add(key);
+      const successor = newKey({ digest: digest('4'), createdAt: LATER, expiresAt: new Date(LATER.getTime() + 1) });
+      expect(await keys.rotate(newKey(), { name: 'shop.old', expiresAt: LATER }, successor)).toBe(true);
+      expect(await keys.find(digest('1'))).toEqual(newKey({ name: 'shop.old', expiresAt: LATER }));
+      expect(await keys.find(digest('4'))).toEqual(successor);
+      for (const key of others) expect(await keys.find(key.digest)).toEqual(key);
+    });
+
+    it('rotates nothing if the key is not stored as it is said to be', async () => {
+      const stored = newKey({ expiresAt: LATER });
+      await keys.add(stored);
+      const others = [{ name: 'till' }, { expiresAt: null }, { expiresAt: NOW }, { revokedAt: NOW }];
+      for (const other of [...others, { digest: digest('2') }]) {
+        const retired = { name: 'shop.old', expiresAt: NOW };
+        expect(await keys.rotate({ ...stored, ...other }, retired, newKey({ digest: digest('3') }))).toBe(false);
+      }
+      expect(await keys.list()).toEqual([stored]);
+    });
+
+    it('rotates nothing if the digest of the successor is stored already', async () => {
+      const other = newKey({ digest: digest('2'), name: 'till', createdAt: LATER });
+      for (const key of [newKey(), other]) await keys.add(key);
+      const successor = newKey({ digest: digest('2') });
+      await expect(keys.rotate(newKey(), { name: 'shop.old', expiresAt: LATER }, successor)).rejects.toThrow();
+      expect(await keys.list()).toEqual([newKey(), other]);
+    });
+
+    it('keeps the use of a key that is rotated apart from that of its successor', async () => {
+      await keys.add(newKey());
+      await keys.recordUses([use({ getPetCalls: 2, lastGetPetAt: NOW })]);
+      const successor = newKey({ digest: digest('2') });
+      await keys.rotate(newKey(), { name: 'shop.old', expiresAt: LATER }, successor);
+      await keys.recordUses([
+        use({ name: 'shop.old', getPetCalls: 1, lastGetPetAt: LATER }),
+        use({ digest: digest('2'), getPetCalls: 5, lastGetPetAt: LATER }),
+      ]);
+      const calls = (await keys.uses()).map((each) => [each.digest, each.getPetCalls]);
+      expect(new Map(calls as [string, number][])).toEqual(
+        new Map([
+          [digest('1'), 3],
+          [digest('2'), 5],
+        ]),
+      );
+    });
+
     it('records the use of a key that need not be stored', async () => {
       const recorded = use({ getPetCalls: 3, lastGetPetAt: NOW });
       await keys.recordUses([recorded]);
@@ -158,8 +205,11 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       seen.push(keys.revision());
       await keys.revoke(digest('1'), NOW);
       seen.push(keys.revision());
+      const successor = newKey({ digest: digest('3') });
+      await keys.rotate(newKey({ digest: digest('2') }), { name: 'shop.old', expiresAt: LATER }, successor);
+      seen.push(keys.revision());
       const numbers = seen.filter((revision) => revision !== undefined);
-      expect(numbers).toHaveLength(numbers.length === 0 ? 0 : 4);
+      expect(numbers).toHaveLength(numbers.length === 0 ? 0 : 5);
       expect(new Set(numbers).size).toBe(numbers.length);
     });
 
@@ -228,6 +278,22 @@ export function describeLastingApiKeyRepository(kind: StoreKind): void {
       expect(await stores[0]!.keys.uses()).toEqual([use({ getPetCalls: 15, lastGetPetAt: NOW })]);
     });
 
+    it('lets one of the rotations that several connections try at once have it, and changes nothing for the others', async () => {
+      const stores = [await store.open(), await store.open(), await store.open()];
+      await stores[0]!.keys.add(newKey({ expiresAt: LATER }));
+      const outcomes = await Promise.all(
+        stores.map(({ keys }, i) => {
+          const successor = newKey({ digest: digest(String(i + 2)), createdAt: LATER });
+          return keys.rotate(newKey({ expiresAt: LATER }), { name: 'shop.old', expiresAt: LATER }, successor);
+        }),
+      );
+      expect(outcomes.toSorted()).toEqual([false, false, true]);
+      expect(await stores[0]!.keys.list()).toEqual([
+        newKey({ name: 'shop.old', expiresAt: LATER }),
+        newKey({ digest: digest(String(outcomes.indexOf(true) + 2)), createdAt: LATER }),
+      ]);
+    });
+
     it('records all uses or none, so that they count once if they are recorded again', async () => {
       const { keys } = await store.open();
       const uses = ['1', '2', '3'].map((digit) => use({ digest: digest(digit), getPetCalls: 1, lastGetPetAt: NOW }));
@@ -246,6 +312,8 @@ export function describeLastingApiKeyRepository(kind: StoreKind): void {
       await expect(keys.find(digest('1'))).rejects.toThrow(StoreUnavailable);
       await expect(keys.list()).rejects.toThrow(StoreUnavailable);
       await expect(keys.revoke(digest('1'), NOW)).rejects.toThrow(StoreUnavailable);
+      const successor = newKey({ digest: digest('2') });
+      await expect(keys.rotate(newKey(), { name: 'old', expiresAt: NOW }, successor)).rejects.toThrow(StoreUnavailable);
       await expect(keys.recordUses([use()])).rejects.toThrow(StoreUnavailable);
       await expect(keys.uses()).rejects.toThrow(StoreUnavailable);
     });

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { KeyUse } from '../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../domain/keys/api-key.js';
 import { Actions, Print, Surroundings } from './actions.js';
@@ -8,10 +8,22 @@ import { table } from './table.js';
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Adds `keys`, which issues, lists and revokes API keys. */
+interface Issuing {
+  readonly expires?: Date;
+  readonly quiet?: true;
+  readonly json?: true;
+}
+
+/** Adds `keys`, which issues, rotates, lists and revokes API keys. */
 export function addKeysCommand(petstore: Command, actions: Actions, print: Print, { hasColours }: Surroundings): void {
-  const keys = petstore.command('keys').description('issue, list and revoke API keys');
-  addExamples(keys, 'keys create --name shop --expires 90d', 'keys list --json', 'keys revoke shop');
+  const keys = petstore.command('keys').description('issue, rotate, list and revoke API keys');
+  addExamples(
+    keys,
+    'keys create --name shop --expires 90d',
+    'keys rotate shop --overlap 7d',
+    'keys list --json',
+    'keys revoke shop',
+  );
 
   keys
     .command('create')
@@ -22,13 +34,37 @@ export function addKeysCommand(petstore: Command, actions: Actions, print: Print
       'after how long it ends, as 90d, 12h or 30m, or when, as 2027-01-31; never if absent',
       expiry,
     )
-    .option('--quiet', 'print the key alone')
-    .action(async ({ name, expires, quiet }: { name: string; expires?: Date; quiet?: true }) => {
+    .addOption(quietly())
+    .option('--json', 'as an object: name, prefix, key, createdAt, expiresAt')
+    .action(async ({ name, expires, quiet, json }: Issuing & { name: string }) => {
       const { text, key } = await actions.withKeys((service) => service.create(name, expires ?? null));
       if (quiet) return print(text);
-      print(
-        `The key "${key.name}", which ${key.expiresAt ? `expires on ${day(key.expiresAt)}` : 'does not expire'}. Keep it: it is not shown again.`,
-      );
+      if (json) return print(JSON.stringify(issued(text, key), null, 2));
+      print(shownOnce(key));
+      print(text);
+    });
+
+  keys
+    .command('rotate')
+    .description('issue a key in the place of one, which stays valid for a time under the name with .old behind it')
+    .argument('<key>', 'the name or the prefix of the old one; the new one has its name')
+    .requiredOption('--overlap <time>', 'for how long the old one stays valid, as 7d, 12h or 30m', duration)
+    .option(
+      '--expires <time>',
+      'after how long the new one ends, as 90d, 12h or 30m, or when, as 2027-01-31; if absent, after as long as the old one was made for',
+      expiry,
+    )
+    .addOption(quietly())
+    .option('--json', 'as an object: name, prefix, key, createdAt, expiresAt, and old: name, prefix, expiresAt')
+    .action(async (name: string, { overlap, expires, quiet, json }: Issuing & { overlap: number }) => {
+      const { text, key, old } = await actions.withKeys((service) => service.rotate(name, overlap, expires));
+      if (quiet) return print(text);
+      if (json) {
+        const { name, prefix, expiresAt } = old;
+        return print(JSON.stringify({ ...issued(text, key), old: { name, prefix, expiresAt } }, null, 2));
+      }
+      print(`The old key (${old.prefix}) is called "${old.name}" from now on, and expires on ${day(old.expiresAt)}.`);
+      print(shownOnce(key));
       print(text);
     });
 
@@ -91,6 +127,19 @@ export function addKeysCommand(petstore: Command, actions: Actions, print: Print
     });
 }
 
+function quietly(): Option {
+  return new Option('--quiet', 'print the key alone').conflicts('json');
+}
+
+function shownOnce({ name, expiresAt }: ApiKey): string {
+  const end = expiresAt ? `expires on ${day(expiresAt)}` : 'does not expire';
+  return `The key "${name}", which ${end}. Keep it: it is not shown again.`;
+}
+
+function issued(text: string, { name, prefix, createdAt, expiresAt }: ApiKey) {
+  return { name, prefix, key: text, createdAt, expiresAt };
+}
+
 function state(key: Pick<ApiKey, 'expiresAt' | 'revokedAt'>): string {
   if (key.revokedAt) return 'revoked';
   return key.expiresAt && key.expiresAt.getTime() <= Date.now() ? 'expired' : 'valid';
@@ -101,9 +150,21 @@ function day(moment: Date | null | undefined): string {
   return moment ? moment.toISOString().replace('T', ' ').replace(/\..*/, 'Z') : '-';
 }
 
-function expiry(text: string): Date {
+/** So many minutes, hours or days, in milliseconds; undefined if it is none. */
+function milliseconds(text: string): number | undefined {
   const [, count, unit] = /^([1-9][0-9]{0,5})([mhd])$/.exec(text) ?? [];
-  if (count && unit) return new Date(Date.now() + Number(count) * (UNITS[unit] as number));
+  return count && unit ? Number(count) * (UNITS[unit] as number) : undefined;
+}
+
+function duration(text: string): number {
+  const length = milliseconds(text);
+  if (length === undefined) throw new InvalidArgumentError('It must be a time such as 7d, 12h or 30m.');
+  return length;
+}
+
+function expiry(text: string): Date {
+  const length = milliseconds(text);
+  if (length !== undefined) return new Date(Date.now() + length);
   const [, day] = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
   // Date.parse takes 30 February for 2 March.
   if (day === undefined || Number.isNaN(Date.parse(text)) || new Date(day).toISOString().slice(0, 10) !== day) {

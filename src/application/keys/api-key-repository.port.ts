@@ -28,6 +28,12 @@ export abstract class ApiKeyRepository {
   /** Notes that the key is revoked from this moment on. A key that already is, or that is not there, stays as it is. */
   abstract revoke(digest: string, at: Date): Promise<void>;
 
+  /**
+   * Stores the successor, and gives the key that it takes the place of another name and expiry: both at once, or neither. Resolves to false,
+   * and changes nothing, if that key is not stored as `old` says any more; rejects, and changes nothing, if the successor's digest is stored.
+   */
+  abstract rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean>;
+
   /** Adds the calls to those recorded before, key by key, and keeps the latest times. The key itself need not be stored. */
   abstract recordUses(uses: readonly KeyUse[]): Promise<void>;
 

@@ -1,10 +1,13 @@
-import { ApiKey, isIssuedKey, KEY_RANDOM_LENGTH, keyPrefix, keyText } from '../../domain/keys/api-key.js';
+import { ApiKey, isIssuedKey, KEY_RANDOM_LENGTH, keyPrefix, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRefusal, KeyRefused, UsageError } from '../errors.js';
 import { Secrets } from '../secrets.port.js';
 
 /** For how long after it was asked for a key is taken for valid, in milliseconds, if the store cannot tell that it changed. */
 const TRUSTED_FOR = 4_000;
+
+/** Before when a key must end: from the year 10000 on, a time is written with more characters than the store has room for. */
+const END_OF_TIME = Date.UTC(10_000, 0);
 
 /** The most keys remembered as valid. */
 const MAX_REMEMBERED = 10_000;
@@ -24,7 +27,7 @@ interface UnrecordedUse {
   lastGetPetAt: number;
 }
 
-/** Issues, revokes and checks API keys, and keeps count of their use. */
+/** Issues, rotates, revokes and checks API keys, and keeps count of their use. */
 export class ApiKeyService {
   private readonly configured = new Map<string, ApiKey>();
   private readonly remembered = new Map<string, Remembered>();
@@ -56,20 +59,45 @@ export class ApiKeyService {
         'The name of a key must be 1 to 64 printable ASCII characters, without a space at either end.',
       );
     }
-    if (expiresAt && expiresAt.getTime() <= this.now())
-      throw new UsageError('The expiry of a key must lie in the future.');
     const namesake = (await this.keys.list()).find((key) => key.name === name && this.isValid(key));
     if (namesake) {
       throw new UsageError(
         `A key with the name "${name}" is there (${namesake.prefix}); revoke it, or take another name.`,
       );
     }
-    const text = keyText(this.secrets.random(KEY_RANDOM_LENGTH));
-    const createdAt = new Date(this.now());
-    const digest = this.secrets.digest(text);
-    const key: ApiKey = { digest, name, prefix: keyPrefix(text), createdAt, expiresAt, revokedAt: null };
-    await this.keys.add(key);
-    return { text, key };
+    const issued = this.make(name, expiresAt);
+    await this.keys.add(issued.key);
+    return issued;
+  }
+
+  /**
+   * Issues a key in the place of the one valid key that has this name or this prefix, and that goes on under its `retiredName` for so many
+   * milliseconds, or until its own end if that is sooner. If no expiry is given, the new one ends after as long as the old one was made for.
+   */
+  async rotate(
+    nameOrPrefix: string,
+    overlap: number,
+    expiresAt?: Date,
+  ): Promise<{ text: string; key: ApiKey; old: ApiKey }> {
+    const all = await this.keys.list();
+    const found = this.oneCalled(nameOrPrefix, all);
+    if (!this.isValid(found)) {
+      throw new UsageError(`The key "${nameOrPrefix}" has ended; "petstore keys create" makes another of its name.`);
+    }
+    const name = retiredName(found.name);
+    const namesake = all.find((key) => key.name === name && this.isValid(key));
+    if (namesake) {
+      const end = namesake.expiresAt ? `, or wait until it ends on ${namesake.expiresAt.toISOString()}` : '';
+      throw new UsageError(`A key with the name "${name}" is still valid (${namesake.prefix}); revoke it${end}.`);
+    }
+    const now = this.now();
+    const life = found.expiresAt && found.expiresAt.getTime() - found.createdAt.getTime();
+    const issued = this.make(found.name, expiresAt ?? (life === null ? null : new Date(now + life)));
+    const end = new Date(Math.min(now + overlap, found.expiresAt?.getTime() ?? Infinity));
+    if (!(await this.keys.rotate(found, { name, expiresAt: end }, issued.key))) {
+      throw new UsageError(`The key "${found.name}" was changed meanwhile; "petstore keys list" shows what it is now.`);
+    }
+    return { ...issued, old: { ...found, name, expiresAt: end } };
   }
 
   /** Issues a first key if there is none, configured ones included; undefined if there is. */
@@ -85,20 +113,7 @@ export class ApiKeyService {
 
   /** Revokes the one valid key that has this name or this prefix, or if none is valid the one unrevoked; resolves to it as it now is. */
   async revoke(nameOrPrefix: string): Promise<ApiKey> {
-    const found = (await this.keys.list()).filter((key) => key.name === nameOrPrefix || key.prefix === nameOrPrefix);
-    const valid = found.filter((key) => this.isValid(key));
-    const [key, ...others] = valid.length > 0 ? valid : found.filter((key) => !key.revokedAt);
-    if (!key) {
-      throw new UsageError(
-        found.length > 0
-          ? `The key "${nameOrPrefix}" is revoked already.`
-          : `No key has the name or the prefix "${nameOrPrefix}"; "petstore keys list" shows them.`,
-      );
-    }
-    if (others.length > 0) {
-      const prefixes = [key, ...others].map((each) => each.prefix).join(', ');
-      throw new UsageError(`More than one key is called "${nameOrPrefix}"; name one by its prefix: ${prefixes}.`);
-    }
+    const key = this.oneCalled(nameOrPrefix, await this.keys.list());
     const revokedAt = new Date(this.now());
     await this.keys.revoke(key.digest, revokedAt);
     return { ...key, revokedAt };
@@ -153,9 +168,42 @@ export class ApiKeyService {
     }
   }
 
-  /** What each key has been used for, as far as it was recorded. */
-  uses(): Promise<KeyUse[]> {
-    return this.keys.uses();
+  /** What each key has been used for, as far as it was recorded, with the name that it now has. */
+  async uses(): Promise<KeyUse[]> {
+    const names = new Map((await this.keys.list()).map(({ digest, name }) => [digest, name]));
+    return (await this.keys.uses()).map((use) => ({ ...use, name: names.get(use.digest) ?? use.name }));
+  }
+
+  /** The one valid key that has this name or this prefix, or if none is valid the one unrevoked. */
+  private oneCalled(nameOrPrefix: string, all: readonly ApiKey[]): ApiKey {
+    const found = all.filter((key) => key.name === nameOrPrefix || key.prefix === nameOrPrefix);
+    const valid = found.filter((key) => this.isValid(key));
+    const [key, ...others] = valid.length > 0 ? valid : found.filter((key) => !key.revokedAt);
+    if (!key) {
+      throw new UsageError(
+        found.length > 0
+          ? `The key "${nameOrPrefix}" is revoked already.`
+          : `No key has the name or the prefix "${nameOrPrefix}"; "petstore keys list" shows them.`,
+      );
+    }
+    if (others.length > 0) {
+      const prefixes = [key, ...others].map((each) => each.prefix).join(', ');
+      throw new UsageError(`More than one key is called "${nameOrPrefix}"; name one by its prefix: ${prefixes}.`);
+    }
+    return key;
+  }
+
+  /** A new key, which is not stored yet. */
+  private make(name: string, expiresAt: Date | null): { text: string; key: ApiKey } {
+    const now = this.now();
+    if (expiresAt && !(expiresAt.getTime() > now && expiresAt.getTime() < END_OF_TIME))
+      throw new UsageError('The expiry of a key must lie in the future, and before the year 10000.');
+    const text = keyText(this.secrets.random(KEY_RANDOM_LENGTH));
+    const digest = this.secrets.digest(text);
+    return {
+      text,
+      key: { digest, name, prefix: keyPrefix(text), createdAt: new Date(now), expiresAt, revokedAt: null },
+    };
   }
 
   private unrecordedUse(key: ApiKey): UnrecordedUse {

@@ -2,7 +2,7 @@
 export interface ApiKey {
   /** SHA-256 of the key's text, 64 hexadecimal digits. It identifies the key. */
   readonly digest: string;
-  /** 1 to 64 characters chosen by the operator, for people; need not be unique. */
+  /** 1 to 64 characters chosen by the operator, for people; of the valid keys no other has it. */
   readonly name: string;
   /** The key's first characters, enough to tell it from others and too few to use it. */
   readonly prefix: string;
@@ -11,6 +11,15 @@ export interface ApiKey {
   readonly expiresAt: Date | null;
   /** When the key was revoked; null while it is not. */
   readonly revokedAt: Date | null;
+}
+
+const MAX_NAME_LENGTH = 64;
+
+const RETIRED = '.old';
+
+/** The name of a key for as long as it is valid beside the one that has taken its place: `shop.old` of `shop`, cut before the dot if it is too long. */
+export function retiredName(name: string): string {
+  return name.slice(0, MAX_NAME_LENGTH - RETIRED.length) + RETIRED;
 }
 
 /** How an issued key begins, so that scanners for leaked secrets find it. */

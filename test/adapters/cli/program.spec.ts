@@ -170,6 +170,8 @@ describe('the petstore command', () => {
         state: 'valid',
       },
     ]);
+    await keys.create('till');
+    expect(JSON.parse(await run('keys', 'list', '--json'))).toMatchObject([{}, { name: 'till', lastUsedAt: null }]);
     expect(JSON.parse(await run('keys', 'callers', '--json'))).toEqual([
       { name: 'shop', calls: 1, lastCallAt: expect.stringMatching(/Z$/) },
     ]);
@@ -187,8 +189,9 @@ describe('the petstore command', () => {
   it.each([
     { args: [], words: ['serve', 'keys', 'migrate', 'check', 'openapi'] },
     { args: ['serve'], words: ['HTTP'] },
-    { args: ['keys'], words: ['create', 'list', 'revoke', 'callers'] },
+    { args: ['keys'], words: ['create', 'rotate', 'list', 'revoke', 'callers'] },
     { args: ['keys', 'create'], words: ['--name', '--expires', '--quiet'] },
+    { args: ['keys', 'rotate'], words: ['--overlap', '--expires', '--quiet', '--json'] },
     { args: ['keys', 'list'], words: ['last used'] },
     { args: ['keys', 'revoke'], words: ['prefix'] },
     { args: ['keys', 'callers'], words: ['getPet'] },
@@ -225,6 +228,41 @@ describe('the petstore command', () => {
     expect((await keys.authenticate(key as string)).name).toBe('shop');
     const alone = await run('keys', 'create', '--name', 'till', '--quiet');
     expect((await keys.authenticate(alone)).name).toBe('till');
+  });
+
+  it('prints a key that was issued or rotated as JSON', async () => {
+    const key: unknown = expect.stringMatching(/^pets_\w{36}$/);
+    const [createdAt, expiresAt]: unknown[] = [expect.stringMatching(/Z$/), '2099-01-31T00:00:00.000Z'];
+    const issue = (...args: string[]) => run('keys', ...args, '--expires', '2099-01-31', '--json');
+    const created: unknown = JSON.parse(await issue('create', '--name', 'shop'));
+    const { prefix } = (await keys.list())[0]!;
+    expect(created).toEqual({ name: 'shop', prefix, key, createdAt, expiresAt });
+    const rotated = JSON.parse(await issue('rotate', 'shop', '--overlap', '7d')) as { key: string };
+    const successor = await keys.authenticate(rotated.key);
+    const old = { name: 'shop.old', prefix, expiresAt: expect.stringMatching(/Z$/) as unknown };
+    expect(rotated).toEqual({ name: 'shop', prefix: successor.prefix, key, createdAt, expiresAt, old });
+    await expect(run('keys', 'create', '--name', 'x', '--quiet', '--json')).rejects.toThrow(/cannot be used with/);
+  });
+
+  it('rotates a key, and says what becomes of the old one', async () => {
+    const { text: before, key: old } = await keys.create('shop');
+    const [sentence, next, key] = (await run('keys', 'rotate', 'shop', '--overlap', '12h')).split('\n');
+    const { expiresAt } = await keys.authenticate(before);
+    expect(Math.abs(expiresAt!.getTime() - Date.now() - DAY / 2)).toBeLessThan(60_000);
+    const end = expiresAt!.toISOString().replace('T', ' ').slice(0, 19);
+    expect(sentence).toBe(`The old key (${old.prefix}) is called "shop.old" from now on, and expires on ${end}Z.`);
+    expect(next).toBe('The key "shop", which does not expire. Keep it: it is not shown again.');
+    expect((await keys.authenticate(key as string)).name).toBe('shop');
+    await keys.revoke('shop.old');
+    const alone = await run('keys', 'rotate', 'shop', '--overlap', '30m', '--quiet', '--expires', '90d');
+    expect((await keys.authenticate(alone)).name).toBe('shop');
+  });
+
+  it.each(['', '0d', '7', '1.5h', '2099-01-31', '9999999d'])('rotates no key for "%s"', async (overlap) => {
+    await keys.create('shop');
+    await expect(run('keys', 'rotate', 'shop', '--overlap', overlap)).rejects.toThrow(/such as 7d, 12h or 30m/);
+    await expect(run('keys', 'rotate', 'shop')).rejects.toThrow(/--overlap/);
+    expect(await keys.list()).toHaveLength(1);
   });
 
   it.each([

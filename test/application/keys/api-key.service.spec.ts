@@ -265,6 +265,106 @@ describe('ApiKeyService', () => {
     await expect(service.revoke('shop')).rejects.toThrow(/revoked already/);
   });
 
+  it('issues a key in the place of one, which goes on under another name until the overlap is over', async () => {
+    const { text: before, key: was } = await service.create('shop');
+    now += DAY;
+    const { text, key, old } = await service.rotate('shop', 7 * DAY);
+    expect(key).toMatchObject({ name: 'shop', createdAt: new Date(now), expiresAt: null, revokedAt: null });
+    expect(old).toEqual({ ...was, name: 'shop.old', expiresAt: new Date(now + 7 * DAY) });
+    expect(await service.list()).toEqual([old, key]);
+    now += 7 * DAY - 1;
+    expect(await service.authenticate(before)).toEqual(old);
+    expect(await service.authenticate(text)).toEqual(key);
+    now += 1;
+    expect(await refusal(before)).toBe('expired');
+    expect(await service.authenticate(text)).toEqual(key);
+  });
+
+  it('leaves an old key no longer than it had, and makes the new one for as long as that was made for, if nothing else is said', async () => {
+    await service.create('shop', new Date(START + 90 * DAY));
+    await service.create('till', new Date(START + 90 * DAY));
+    now += 89 * DAY;
+    const shop = await service.rotate('shop', 7 * DAY);
+    expect(shop.old.expiresAt).toEqual(new Date(START + 90 * DAY));
+    expect(shop.key.expiresAt).toEqual(new Date(START + 179 * DAY));
+    const till = await service.rotate('till', 7 * DAY, new Date(now + DAY));
+    expect(till.key.expiresAt).toEqual(new Date(now + DAY));
+  });
+
+  it('revokes the new key by its name, and the old one by the name that it now has, or each by its prefix', async () => {
+    const { text: before } = await service.create('shop');
+    const { text: shop } = await service.rotate('shop', DAY);
+    await service.revoke('shop.old');
+    expect(await refusal(before)).toBe('revoked');
+    const { text: last } = await service.rotate(shop.slice(0, 9), DAY);
+    await service.revoke('shop');
+    expect(await refusal(last)).toBe('revoked');
+    expect((await service.authenticate(shop)).name).toBe('shop.old');
+  });
+
+  it('rotates a key again once the one before the last is not valid any more', async () => {
+    await service.create('shop');
+    const { old } = await service.rotate('shop', DAY);
+    const error = await service.rotate('shop', DAY).catch((error: Error) => error);
+    expect(error).toBeInstanceOf(UsageError);
+    for (const part of ['"shop.old"', old.prefix, '2026-11-21T12:00:00.000Z']) {
+      expect((error as Error).message).toContain(part);
+    }
+    expect(await service.list()).toHaveLength(2);
+    now += DAY;
+    await service.rotate('shop', DAY);
+    expect((await service.list()).map(({ name }) => name).sort()).toEqual(['shop', 'shop.old', 'shop.old']);
+  });
+
+  it('rotates a key whose name leaves no room for more', async () => {
+    await service.create('x'.repeat(64));
+    const { old } = await service.rotate('x'.repeat(64), DAY);
+    expect(old.name).toBe(`${'x'.repeat(60)}.old`);
+  });
+
+  it('rotates nothing if the key is unknown, revoked, expired or changed meanwhile, or the new one could not be valid', async () => {
+    await expect(service.rotate('shop', DAY)).rejects.toThrow(/No key has the name/);
+    await service.create('shop', new Date(START + DAY));
+    await expect(service.rotate('shop', DAY, new Date(START))).rejects.toThrow(UsageError);
+    const twice = await Promise.allSettled([service.rotate('shop', DAY), service.rotate('shop', DAY)]);
+    expect(twice.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    expect((twice[1] as PromiseRejectedResult).reason).toEqual(
+      new UsageError('The key "shop" was changed meanwhile; "petstore keys list" shows what it is now.'),
+    );
+    now += DAY;
+    await expect(service.rotate('shop', DAY)).rejects.toThrow(/has ended/);
+    await service.revoke('shop');
+    await expect(service.rotate('shop', DAY)).rejects.toThrow(/revoked already/);
+    expect(await service.list()).toHaveLength(2);
+  });
+
+  it('issues no key beyond the year 9999', async () => {
+    const end = Date.UTC(9999, 11, 31);
+    await service.create('shop', new Date(end));
+    await expect(service.create('till', new Date(Date.UTC(10_000, 0)))).rejects.toThrow(/before the year 10000/);
+    now += DAY;
+    await expect(service.rotate('shop', DAY)).rejects.toThrow(/before the year 10000/);
+    expect((await service.rotate('shop', DAY, new Date(end))).key.expiresAt).toEqual(new Date(end));
+  });
+
+  it('tells the uses of each key by the name that it now has', async () => {
+    const configured = serviceWith('a-configured-key');
+    configured.noteUse(await configured.authenticate('a-configured-key'));
+    const { key } = await configured.create('shop');
+    configured.noteUse(key);
+    await configured.recordUses();
+    const { key: successor } = await configured.rotate('shop', DAY);
+    configured.noteGetPet(key);
+    configured.noteGetPet(successor);
+    await configured.recordUses();
+    const uses = (await configured.uses()).map(({ digest, name, getPetCalls }) => [name, digest, getPetCalls]);
+    expect(uses.sort()).toEqual([
+      ['configured-1', expect.any(String), 0],
+      ['shop', successor.digest, 1],
+      ['shop.old', key.digest, 1],
+    ]);
+  });
+
   it('records when a key was last used, and how often for getPet', async () => {
     const { text, key } = await service.create('shop');
     await service.authenticate(text);

@@ -8,7 +8,7 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   private changes = 0;
 
   add(key: ApiKey): Promise<void> {
-    if (this.keys.has(key.digest)) return Promise.reject(new Error('A key with this digest is stored already.'));
+    if (this.keys.has(key.digest)) return Promise.reject(duplicate());
     this.keys.set(key.digest, { ...key });
     this.changes++;
     return Promise.resolve();
@@ -31,6 +31,16 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
     return Promise.resolve();
   }
 
+  rotate(old: ApiKey, { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
+    const stored = this.keys.get(old.digest);
+    if (!stored || state(stored) !== state(old)) return Promise.resolve(false);
+    if (this.keys.has(successor.digest)) return Promise.reject(duplicate());
+    this.keys.set(old.digest, { ...stored, name, expiresAt });
+    this.keys.set(successor.digest, { ...successor });
+    this.changes++;
+    return Promise.resolve(true);
+  }
+
   recordUses(uses: readonly KeyUse[]): Promise<void> {
     for (const use of uses) {
       const before = this.used.get(use.digest);
@@ -51,6 +61,15 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   revision(): number {
     return this.changes;
   }
+}
+
+/** What can change of a key. */
+function state({ name, expiresAt, revokedAt }: ApiKey): string {
+  return JSON.stringify([name, expiresAt, revokedAt]);
+}
+
+function duplicate(): Error {
+  return new Error('A key with this digest is stored already.');
 }
 
 function latest(a: Date | null, b: Date | null): Date | null {

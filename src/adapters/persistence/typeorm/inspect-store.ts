@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
-import { ApiKey } from '../../../domain/keys/api-key.js';
+import { ApiKey, retiredName } from '../../../domain/keys/api-key.js';
 import { DatabaseLimits, DatabaseUrl } from '../database-url.js';
 import { sqliteFileFindings } from '../file-findings.js';
 import { said } from './database.js';
@@ -93,14 +93,19 @@ function keyFindings(stored: readonly ApiKey[], configured: number): Finding[] {
   // What is NULL in the row is absent here.
   const left = ({ expiresAt }: ApiKey) => (expiresAt ? expiresAt.getTime() - now : Infinity);
   const valid = stored.filter((key) => !key.revokedAt && left(key) > 0);
-  const make = '"petstore keys create --name NAME" makes one.';
   const found = `${valid.length} stored, ${configured} configured`;
   const all =
     valid.length + configured > 0
       ? ok('API keys', found)
-      : warn('API keys', 'There is no valid key, and so every request is 401.', make);
+      : warn(
+          'API keys',
+          'There is no valid key, and so every request is 401.',
+          '"petstore keys create --name NAME" makes one.',
+        );
+  const rotate = '"petstore keys rotate NAME --overlap 7d" puts another in its place.';
+  const replaced = new Set(valid.map(({ name }) => retiredName(name)));
   const ending = valid
-    .filter((key) => left(key) <= SOON)
-    .map(({ name, expiresAt }) => warn('API keys', `The key "${name}" ends on ${expiresAt?.toISOString()}.`, make));
+    .filter((key) => left(key) <= SOON && !replaced.has(key.name))
+    .map(({ name, expiresAt }) => warn('API keys', `The key "${name}" ends on ${expiresAt?.toISOString()}.`, rotate));
   return [all, ...ending];
 }

@@ -9,6 +9,8 @@ import { ApiKeySchema, KeyUseSchema } from './api-key.schema.js';
 /** How often to try to record uses if a row that was not there is there when it is inserted. */
 const ATTEMPTS = 5;
 
+const keyTable = new Table(ApiKeySchema);
+
 const useTable = new Table(KeyUseSchema);
 
 /** API keys in the tables `api_key` and `key_use`. */
@@ -44,6 +46,14 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
         .execute(),
     );
     this.ownChanges++;
+  }
+
+  async rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
+    const isDone = await this.database.write((engine) =>
+      engine.transaction(() => replace(engine, old, { ...old, ...retired }, successor)),
+    );
+    this.ownChanges++;
+    return isDone;
   }
 
   async recordUses(uses: readonly KeyUse[]): Promise<void> {
@@ -84,6 +94,21 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   ) {
     return this.database.write((engine) => query(engine.dataSource.getRepository(target)));
   }
+}
+
+/** Stores a key as it now is, and the one that takes its place, if the stored one is what it was. */
+function* replace(engine: Engine, old: ApiKey, retired: ApiKey, successor: ApiKey): Script<boolean> {
+  // Changes nothing, but has whoever else changes the key wait for the end of this, so that what is found next stays true.
+  yield { sql: 'UPDATE api_key SET name = name WHERE digest = ?', values: [old.digest] };
+  const [found] = yield { sql: `SELECT ${keyTable.select} FROM api_key WHERE digest = ?`, values: [old.digest] };
+  if (JSON.stringify(found) !== JSON.stringify(keyTable.values(old))) return false;
+  const columns = keyTable.columns.filter(({ primary }) => !primary);
+  yield {
+    sql: `UPDATE api_key SET ${columns.map(({ name }) => `${name} = ?`).join(', ')} WHERE digest = ?`,
+    values: [...keyTable.values(retired, columns), old.digest],
+  };
+  yield engine.insertion(keyTable, [successor]);
+  return true;
 }
 
 /** Adds uses to their rows, and makes those that are not there: all of them, or none. */
