@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { Actions, Print, Surroundings } from './actions.js';
 import { addCheckCommand } from './check.command.js';
 import { addBackupCommands } from './backup.command.js';
+import { addCompletionCommand } from './completion.command.js';
 import { addCopyCommand } from './copy.command.js';
 import { addExamples } from './examples.js';
 import { addKeysCommand } from './keys.command.js';
@@ -32,17 +33,6 @@ export function program(actions: Actions, print: Print, surroundings: Surroundin
     .description('print the OpenAPI document')
     .option('--json', 'as JSON in place of YAML')
     .action(async ({ json }: { json?: true }) => print((await actions.openApi(json ? 'json' : 'yaml')).trimEnd()));
+  addCompletionCommand(petstore, print);
   return petstore;
-}
-
-const OF_ITSELF: readonly string[] = ['-h', '--help', '-V', '--version'];
-
-/**
- * The arguments with what may be left out: `serve`, and `show` of `migrate`. A default command of commander would take a misspelt name
- * for an argument of its own, and commander could not tell which one was meant.
- */
-export function commandLine(args: readonly string[]): string[] {
-  const isOption = (arg: string | undefined) => arg === undefined || (arg.startsWith('-') && !OF_ITSELF.includes(arg));
-  if (isOption(args[0])) return ['serve', ...args];
-  return args[0] === 'migrate' && isOption(args[1]) ? ['migrate', 'show', ...args.slice(1)] : [...args];
 }

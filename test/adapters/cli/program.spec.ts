@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
 import { Actions } from '../../../src/adapters/cli/actions.js';
-import { commandLine, program } from '../../../src/adapters/cli/program.js';
+import { commandLine } from '../../../src/adapters/cli/command-line.js';
+import { program } from '../../../src/adapters/cli/program.js';
 import { Setting } from '../../../src/adapters/cli/setting.js';
 import { NodeSecrets } from '../../../src/adapters/crypto/node-secrets.js';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
@@ -201,6 +202,7 @@ describe('the petstore command', () => {
     { args: ['migrate', 'run'], words: ['apply'] },
     { args: ['migrate', 'revert'], words: ['data'] },
     { args: ['openapi'], words: ['--json'] },
+    { args: ['completion'], words: ['bash', 'zsh', 'fish'] },
   ])('has help for $args', async ({ args, words }) => {
     const help = await run(...args, '--help');
     expect(help).toContain(`Usage: ${['petstore', ...args].join(' ')}`);
@@ -217,6 +219,8 @@ describe('the petstore command', () => {
     ['keys revoke'],
     ['migrate up'],
     ['openapi --xml'],
+    ['completion'],
+    ['completion tcsh'],
   ])('refuses "%s", and points to its help', async (line) => {
     await expect(run(...line.split(' '))).rejects.toThrow(/--help/);
     expect(served).toEqual([]);
