@@ -122,6 +122,17 @@ describe.each(lastingKinds)('the check of a store on $name', (kind) => {
   });
 });
 
+/** Expects a start to end with what the check has found, said in one line. */
+async function expectRefused(url: string, finding: Finding | undefined): Promise<void> {
+  const folder = new WorkingFolder(buildProgram());
+  try {
+    const start = await folder.run(['serve'], { DATABASE_URL: url, PORT: '0' });
+    expect(start).toEqual({ code: 1, out: '', err: `${words(finding as Finding)}\n` });
+  } finally {
+    await folder.remove();
+  }
+}
+
 function key(name: string, expiresAt: Date | null) {
   const digest = name.padEnd(64, '0');
   return { digest, name, prefix: 'pets_abcd', createdAt: new Date(0), expiresAt, revokedAt: null };
@@ -158,13 +169,15 @@ describeOnServers(
       }
     });
 
-    it('fails if its transactions are read-only unless they say otherwise', async () => {
+    it('fails if its transactions are read-only unless they say otherwise, and a start says the same', async () => {
       const name = new URL(store.url).pathname.slice(1);
       await say(store.url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
-      expect((await found(store.url)).writing).toMatchObject({
+      const { writing } = await found(store.url);
+      expect(writing).toMatchObject({
         state: 'fail',
         found: expect.stringContaining('default_transaction_read_only'),
       });
+      await expectRefused(store.url, writing);
     });
 
     it('finds synchronous_commit on, as the service sets it, whatever the database says', async () => {
@@ -269,6 +282,8 @@ describeOnServers(
       const after = await found(url);
       expect(after.durability).toMatchObject({ state: 'fail', found: expect.stringContaining('not on disk') });
       expect(after.writing).toMatchObject({ state: 'fail', found: expect.stringContaining('read-only') });
+      // Who may do everything may write all the same; it is not to be relied on.
+      await expectRefused(url, after.writing);
     });
   },
   'MariaDB',

@@ -3,6 +3,8 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { newMariadb, newPostgres, newStandby, TestServer } from '../support/servers.js';
 import { Ledger, pause } from './ledger.js';
+import { buildProgram } from '../support/program.js';
+import { WorkingFolder } from '../support/working-folder.js';
 import { SECONDS, underLoad } from './instances.js';
 
 // Not a spec: `npm run test:cluster` runs it.
@@ -69,13 +71,24 @@ describe('a PostgreSQL and its synchronous standby', () => {
     expect([...ledger.statuses.keys()].sort()).toEqual(['GET 200', 'POST 201']);
   });
 
-  it('are answered for by 503 if the standby alone is named, at the start and until it is promoted', async () => {
+  it('are not served if the standby alone is named', async () => {
+    const folder = new WorkingFolder(buildProgram());
+    try {
+      const url = `postgres://postgres@127.0.0.1:${standby.port}/postgres`;
+      const start = await folder.run(['serve'], { DATABASE_URL: url, PORT: '0' });
+      expect(start).toMatchObject({ code: 1, out: '', err: expect.stringContaining('The server is a standby') });
+    } finally {
+      await folder.remove();
+    }
+  });
+
+  it('are answered for by 503 if none of them is the primary, at the start and until one is promoted', async () => {
+    await primary.end('SIGKILL');
     const { ledger } = await underLoad(
-      `postgres://postgres@127.0.0.1:${standby.port}/postgres`,
+      url,
       async (ledger) => {
         const before = [...ledger.statuses.keys()].sort();
         expect(before).toEqual(['GET 503', 'POST 503']);
-        await primary.end('SIGKILL');
         await promote(ledger);
       },
       { isReady: false },

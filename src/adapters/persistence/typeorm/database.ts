@@ -2,6 +2,7 @@ import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { within } from '../../../application/within.js';
 import { connect, disconnect, driverError, Engine, isUnavailable, PoolState } from './engines/engine.js';
+import { NotPrimary } from './engines/primary.js';
 import { applySteps, requireEncoding, schemaSteps } from './schema-steps.js';
 
 /** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
@@ -200,7 +201,8 @@ export class Database implements Readiness {
       if (this.ready && this.engine.astray) this.looking = setInterval(() => void this.look(), LOOK_INTERVAL).unref();
     } catch (error) {
       // Whoever starts the service is told what is wrong with the database; what has become wrong later may become right again.
-      if (!isUnavailable(this.engine.failure(error)) && !this.retry) throw error;
+      const isFatal = error instanceof NotPrimary || !isUnavailable(this.engine.failure(error));
+      if (isFatal && !this.retry) throw error;
       this.trouble = said(error);
       const kind = (driverError(error).code as string | undefined) ?? this.trouble;
       const state = this.engine.dataSource.isInitialized ? 'used' : 'reached';

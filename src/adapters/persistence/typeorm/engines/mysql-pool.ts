@@ -1,9 +1,10 @@
 import { Socket } from 'node:net';
 import mysql from 'mysql2';
 import type { Connection, Pool, PoolConnection, PoolOptions } from 'mysql2';
+import { fail, Finding, ok } from '../../../../application/finding.js';
 import { DatabaseLimits, Host } from '../../database-url.js';
 import { PoolState } from './engine.js';
-import { PrimaryPool } from './primary.js';
+import { NotPrimary, PrimaryPool } from './primary.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
 
 /** How long a statement waits for a lock, in seconds; for the same idempotency key of another instance, say. */
@@ -18,8 +19,8 @@ const SESSION = [
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
 ];
 
-/** What is said of a server that is not the primary. */
-export const READ_ONLY = 'The server is read-only; DATABASE_URL must lead to the primary.';
+/** The code, of ours, for a server that is no use now: one that has just been found out is as good as lost. */
+const NOT_PRIMARY = 'PROTOCOL_NOT_PRIMARY';
 
 /** What tells the role of a server, the second on some only, and how large a packet may be. */
 const GREETED =
@@ -130,14 +131,22 @@ export async function greet(connection: Connection, readOnlyToo: boolean): Promi
   if (variables.get('wsrep_on') === 'ON') {
     await ask('SET SESSION wsrep_sync_wait = 7');
     const [[, ready] = []] = (await ask("SHOW STATUS LIKE 'wsrep_ready'")) as [string, string][];
-    if (ready !== 'ON') throw notPrimary('The node of the cluster is not ready.');
+    if (ready !== 'ON') throw notReady('The node of the cluster is not ready.');
   }
-  if (!readOnlyToo && variables.get('read_only') !== 'OFF') throw notPrimary(READ_ONLY);
+  const found = writing(String(variables.get('read_only')));
+  if (!readOnlyToo && found.state === 'fail') throw new NotPrimary(found, NOT_PRIMARY);
   return Math.max(Number(variables.get('max_allowed_packet')), Number(variables.get('net_buffer_length')));
 }
 
-function notPrimary(message: string): Error {
-  return Object.assign(new Error(message), { code: 'PROTOCOL_NOT_PRIMARY' });
+/** Whether a server can be written, by `read_only`, which has other values than on and off on some. */
+export function writing(readOnly: string): Finding {
+  return /^(?:0|OFF)$/.test(readOnly)
+    ? ok('writing', 'a primary that can be written')
+    : fail('writing', 'The server is read-only.', 'DATABASE_URL must lead to the primary, with read_only off.');
+}
+
+function notReady(message: string): Error {
+  return Object.assign(new Error(message), { code: NOT_PRIMARY });
 }
 
 function socketOf(connection: Connection): Socket {

@@ -1,7 +1,7 @@
 import mysql from 'mysql2';
 import type { PoolConnection, PoolOptions, ResultSetHeader } from 'mysql2';
 import { DataSource, QueryRunner } from 'typeorm';
-import { fail, Finding, ok, warn } from '../../../../application/finding.js';
+import { fail, Finding, ok, warn, words } from '../../../../application/finding.js';
 import { within } from '../../../../application/within.js';
 import { DatabaseLimits, Host, ServerUrl, Tls } from '../../database-url.js';
 import { serverOptions } from '../data-source-options.js';
@@ -19,7 +19,7 @@ import {
   shares,
   Together,
 } from './engine.js';
-import { greet, LimitedPool, limitedPool, NONE_FREE, READ_ONLY } from './mysql-pool.js';
+import { greet, LimitedPool, limitedPool, NONE_FREE, writing } from './mysql-pool.js';
 import { Primary, ROLE_TIMEOUT } from './primary.js';
 
 /** The most prepared statements kept on a connection; the server allows 16,382 to all of them. */
@@ -214,13 +214,7 @@ export class MysqlEngine implements Engine {
     const durability = `innodb_flush_log_at_trx_commit=${flush}${binlog}, innodb_doublewrite=${twice}`;
     return [
       ok('version', `${settings.version_comment} ${settings.version}`),
-      /^(?:0|OFF)$/.test(settings.read_only)
-        ? ok('writing', 'a primary that can be written')
-        : fail(
-            'writing',
-            `The server is read-only (read_only=${settings.read_only}).`,
-            'DATABASE_URL must lead to the primary, with read_only off.',
-          ),
+      writing(settings.read_only),
       flush !== '1'
         ? fail('durability', `${durability}: a 201 is not on disk.`, 'innodb_flush_log_at_trx_commit must be 1.')
         : log_bin === '1' && sync_binlog !== '1'
@@ -239,10 +233,11 @@ export class MysqlEngine implements Engine {
   }
 
   async astray(): Promise<string | undefined> {
-    const [isReadOnly] = (await this.row({ sql: 'SELECT @@global.read_only', values: [] })) as [unknown];
-    if (!/^(?:1|ON)$/.test(String(isReadOnly))) return undefined;
+    const [readOnly] = (await this.row({ sql: 'SELECT @@global.read_only', values: [] })) as [unknown];
+    const found = writing(String(readOnly));
+    if (found.state === 'ok') return undefined;
     this.primary.seek();
-    return READ_ONLY;
+    return words(found);
   }
 
   pools(): PoolState[] {

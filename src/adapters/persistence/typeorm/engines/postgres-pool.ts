@@ -1,14 +1,15 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { fail, Finding, ok } from '../../../../application/finding.js';
 import type { Host } from '../../database-url.js';
-import { Primary, PrimaryPool } from './primary.js';
+import { NotPrimary, Primary, PrimaryPool } from './primary.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
 
 /** How long a statement waits for a lock, in milliseconds; for the same idempotency key of another instance, say. */
 const LOCK_TIMEOUT = 2_000;
 
-/** What says that a server is a standby: one that has just been found out is as good as lost. */
-const IS_STANDBY = '57P03';
+/** PostgreSQL's own code for a server that cannot be used now: one that has just been found out is as good as lost. */
+const CANNOT_CONNECT_NOW = '57P03';
 
 /** What a transaction is told by how it begins, and a pooler sees to by itself. */
 const OF_A_SESSION = [
@@ -19,7 +20,7 @@ const OF_A_SESSION = [
 
 export interface LimitedPoolOptions extends pg.PoolConfig {
   readonly primary: Primary;
-  /** Whether a standby will do. */
+  /** Whether one that cannot be written will do. */
   readonly standbyToo: boolean;
   /** How long a statement may take, in milliseconds; 0 for as long as it likes. */
   readonly statementTimeout: number;
@@ -60,18 +61,30 @@ export class LimitedPool extends pg.Pool implements PrimaryPool {
   }
 }
 
-/** Tells a new connection what its session rests on; rejects if its server is a standby, and that will not do. */
+/** Tells a new connection what its session rests on; rejects if its server cannot be written, and that will not do. */
 async function greet(client: pg.ClientBase, greeting: string | undefined, standbyToo: boolean): Promise<void> {
   if (greeting !== undefined) await client.query(greeting);
   if (!standbyToo) await requirePrimary(client);
 }
 
-/** Rejects if the server is a standby. */
+/** Rejects if the server cannot be written. */
 export async function requirePrimary(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
-  if (!rows[0]?.standby) return;
-  const error = new Error('The server is a standby, which cannot be written; DATABASE_URL must lead to the primary.');
-  throw Object.assign(error, { code: IS_STANDBY });
+  const { rows } = await client.query<{ standby: boolean; readOnly: string }>(
+    `SELECT pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only') AS "readOnly"`,
+  );
+  const [{ standby, readOnly }] = rows as [(typeof rows)[0]];
+  const found = writing(standby, readOnly);
+  if (found.state === 'fail') throw new NotPrimary(found, CANNOT_CONNECT_NOW);
+}
+
+/** Whether a server can be written, by `pg_is_in_recovery()` and `default_transaction_read_only`. */
+export function writing(standby: boolean, readOnly: string): Finding {
+  const unwritable = standby
+    ? 'The server is a standby, which cannot be written.'
+    : readOnly === 'on' && 'default_transaction_read_only is on.';
+  return unwritable
+    ? fail('writing', unwritable, 'DATABASE_URL must lead to the primary, with transactions that may write.')
+    : ok('writing', 'a primary that can be written');
 }
 
 /**

@@ -19,7 +19,14 @@ import {
   shares,
   Together,
 } from './engine.js';
-import { LimitedPool, LimitedPoolOptions, requirePrimary, sessionSettings, socketOf } from './postgres-pool.js';
+import {
+  LimitedPool,
+  LimitedPoolOptions,
+  requirePrimary,
+  sessionSettings,
+  socketOf,
+  writing,
+} from './postgres-pool.js';
 import { Primary, ROLE_TIMEOUT } from './primary.js';
 
 /** What tells the lock on the schema from the locks of others in the same database. */
@@ -194,15 +201,10 @@ export class PostgresEngine implements Engine {
     const settings = await this.settings(INSPECTED);
     const [recovery] = (await this.row({ sql: 'SELECT pg_is_in_recovery()', values: [] })) as [boolean];
     const { fsync, synchronous_commit: commit, full_page_writes: pages } = settings;
-    const standby = recovery && 'The server is a standby, which cannot be written.';
-    const readOnly = settings.default_transaction_read_only === 'on' && 'default_transaction_read_only is on.';
-    const unwritable = standby || readOnly;
     const durability = `fsync=${fsync}, synchronous_commit=${commit}, full_page_writes=${pages}`;
     return [
       ok('version', `PostgreSQL ${settings.server_version}`),
-      unwritable
-        ? fail('writing', unwritable, 'DATABASE_URL must lead to the primary, with transactions that may write.')
-        : ok('writing', 'a primary that can be written'),
+      writing(recovery, settings.default_transaction_read_only),
       fsync === 'off' || commit === 'off'
         ? fail('durability', `${durability}: a 201 is not on disk.`, 'fsync and synchronous_commit must be on.')
         : pages === 'off'

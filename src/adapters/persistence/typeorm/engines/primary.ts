@@ -1,3 +1,5 @@
+import { UsageError } from '../../../../application/errors.js';
+import { Finding, words } from '../../../../application/finding.js';
 import type { Host } from '../../database-url.js';
 
 /** How long to pause before the hosts are asked again if none of them is the primary, in milliseconds. */
@@ -5,6 +7,17 @@ const PAUSE = 250;
 
 /** Within what time a host must say that it is the primary, in milliseconds. */
 export const ROLE_TIMEOUT = 1_000;
+
+/** The server that was asked cannot be written: it is a standby, or read-only. */
+export class NotPrimary extends UsageError {
+  /** `code` is the one by which its engine knows that kind of failure. */
+  constructor(
+    found: Finding,
+    readonly code: string,
+  ) {
+    super(words(found));
+  }
+}
 
 /** A pool of connections to the primary. */
 export interface PrimaryPool {
@@ -38,7 +51,7 @@ export class Primary {
     if (this.hosts.length === 1) return;
     const answers = await Promise.allSettled(this.hosts.map((host) => this.ask(host)));
     const found = this.hosts.find((_host, i) => answers[i]?.status === 'fulfilled');
-    if (!found) throw (answers.at(-1) as PromiseRejectedResult).reason;
+    if (!found) throw noneOf(this.hosts, (answers.at(-1) as PromiseRejectedResult).reason as Error);
     if (found === this.current) return;
     this.current = found;
     for (const pool of this.pools()) pool.moveTo(found);
@@ -61,4 +74,10 @@ export class Primary {
       }
     }
   }
+}
+
+/** What is said if none is the primary, which one of them may become any time; the engine knows the kind of failure by the last one's. */
+function noneOf(hosts: readonly Host[], last: Error): Error {
+  const names = hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
+  return Object.assign(new Error(`None of ${names} is the primary: ${last.message}`), { driverError: last });
 }
