@@ -88,15 +88,13 @@ export async function troublesOf(name: string, url: string): Promise<Troubles> {
   const kinds = { clock, ...errorsOf(name) };
   if (name === 'memory') return { url, kinds, close: () => Promise.resolve() };
   if (name === 'SQLite') return sqliteTroubles(url, kinds);
-  const proxied = new URL(url);
-  const proxy = await Proxy.open(Number(proxied.port));
-  proxied.port = String(proxy.port);
+  const [proxy, proxied] = await Proxy.to(url);
   const server = name === 'PostgreSQL' ? await postgresTroubles(url) : await mariadbTroubles(url);
   const close = async () => {
     await server.close();
     await proxy.close();
   };
-  return { url: proxied.href, kinds: { ...kinds, ...networkTroubles(proxy), ...server.kinds }, close };
+  return { url: proxied, kinds: { ...kinds, ...networkTroubles(proxy), ...server.kinds }, close };
 }
 
 function sqliteTroubles(url: string, kinds: Troubles['kinds']): Troubles {

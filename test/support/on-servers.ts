@@ -1,4 +1,5 @@
 import { describe, it } from '@jest/globals';
+import type { Need } from './own-server.js';
 import { serverKinds, StoreKind } from './stores.js';
 
 /**
@@ -9,4 +10,9 @@ export function describeOnServers(title: string, suite: (kind: StoreKind) => voi
   const kinds = serverKinds.filter(({ name }) => only === undefined || name === only);
   if (kinds.length > 0) describe.each(kinds)(title, suite);
   else it.skip(title.replace('$name', only ?? 'database server'), () => undefined);
+}
+
+/** Jest's `it`, or one that skips if this kind lacks what the case needs; `npm run test:store` says at its beginning why it does. */
+export function itIfHas(kind: StoreKind, need: Need): typeof it | typeof it.skip {
+  return kind.lacks?.includes(need) ? it.skip : it;
 }

@@ -10,13 +10,13 @@ export class Proxy {
   private losing = 0;
   private heard: Buffer[] = [];
 
-  private constructor(target: number) {
+  private constructor(target: number, host: string) {
     this.server = createServer((client) => {
       if (this.refused) {
         client.on('error', () => undefined).destroy();
         return;
       }
-      const upstream = connect(target, '127.0.0.1');
+      const upstream = connect(target, host);
       const pair = [client, upstream] as const;
       this.pairs.add(pair);
       for (const [from, to] of [pair, [upstream, client] as const]) {
@@ -32,11 +32,20 @@ export class Proxy {
     });
   }
 
-  /** Opens a way to this port of the loopback. */
-  static async open(target: number): Promise<Proxy> {
-    const proxy = new Proxy(target);
+  /** Opens a way to this port, of the loopback if no host is named. */
+  static async open(target: number, host = '127.0.0.1'): Promise<Proxy> {
+    const proxy = new Proxy(target, host);
     await proxy.listen(0);
     return proxy;
+  }
+
+  /** Opens a way to the server of a `DATABASE_URL` that names its port; the second is the URL that goes this way. */
+  static async to(database: string): Promise<[Proxy, url: string]> {
+    const url = new URL(database);
+    const proxy = await Proxy.open(Number(url.port), url.hostname);
+    url.hostname = '127.0.0.1';
+    url.port = String(proxy.port);
+    return [proxy, url.href];
   }
 
   get port(): number {

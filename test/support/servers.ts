@@ -271,7 +271,7 @@ const wanted: readonly Wanted[] = [
 
 /** What the run has started, and what it goes without; kept for `servers.teardown.ts`. */
 export interface Servers {
-  started: TestServer[];
+  started: Pick<TestServer, 'remove'>[];
   missing: string[];
 }
 

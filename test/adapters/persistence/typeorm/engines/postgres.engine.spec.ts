@@ -4,6 +4,7 @@ import { IdempotencyKey } from '../../../../../src/application/pets/pet-reposito
 import { NewPet } from '../../../../../src/domain/pets/pet.js';
 import { Proxy } from '../../../../support/proxy.js';
 import { describeOnServers } from '../../../../support/on-servers.js';
+import { withParameter } from '../../../../support/own-server.js';
 import { openStoreAt, TestStore } from '../../../../support/stores.js';
 
 const BELLA: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
@@ -36,12 +37,9 @@ describeOnServers(
 
     beforeAll(async () => {
       kept = await kind.create();
-      const url = new URL(kept.url);
-      proxy = await Proxy.open(Number(url.port));
-      url.hostname = '127.0.0.1';
-      url.port = String(proxy.port);
-      url.search = '?pool=1';
-      store = await openStoreAt(url.href);
+      let url: string;
+      [proxy, url] = await Proxy.to(kept.url);
+      store = await openStoreAt(withParameter(url, 'pool', 1));
     });
 
     afterAll(async () => {
