@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Metrics } from '../../../src/adapters/metrics/metrics.js';
+import { describeOnServers, itIfHas } from '../../support/on-servers.js';
+import { Proxy } from '../../support/proxy.js';
 import { freePort, newRedis } from '../../support/servers.js';
 import { Service } from '../../support/service.js';
 import { lastingKinds, TestStore } from '../../support/stores.js';
+import packageJson from '../../../package.json' with { type: 'json' };
 
 describe.each(lastingKinds)('the metrics on $name', (kind) => {
   let store: TestStore;
@@ -97,6 +100,54 @@ describe.each(lastingKinds)('the metrics on $name', (kind) => {
         expect(count('used') + count('idle')).toBeLessThanOrEqual(5);
         expect(count('waiting')).toBe(0);
       }
+    }
+  });
+
+  it('tell how long questions have waited for a connection of each pool', async () => {
+    const counted = [...(await read()).matchAll(/^petstore_database_wait_seconds_count\{pool="(\w+)"\} [1-9]/gm)];
+    expect(counted.map(([, pool]) => pool).sort()).toEqual(kind.name === 'SQLite' ? [] : ['read', 'write']);
+  });
+
+  it('tell what the database server is, if there is one', async () => {
+    const roles = (await read()).match(/^petstore_database_role.*$/gm) ?? [];
+    expect(roles).toEqual(kind.name === 'SQLite' ? [] : rolesOf('primary'));
+  });
+
+  it('tell the version of the service', async () => {
+    expect(await read()).toContain(`\npetstore_build_info{version="${packageJson.version}"} 1\n`);
+  });
+});
+
+/** The lines of a server that has this role. */
+function rolesOf(role: string): string[] {
+  return ['primary', 'standby', 'unknown'].map(
+    (each) => `petstore_database_role{role="${each}"} ${each === role ? 1 : 0}`,
+  );
+}
+
+describeOnServers('the metrics of a service whose $name', (kind) => {
+  itIfHas(kind, 'a way in between').each([
+    ['hangs', (proxy: Proxy) => proxy.hang()],
+    ['is gone', (proxy: Proxy) => proxy.refuse()],
+  ])('%s are shown all the same, and say so', async (_how, disturb) => {
+    const store = await kind.create();
+    const [proxy, url] = await Proxy.to(store.url);
+    const service = await Service.start({ DATABASE_URL: url, METRICS_PORT: '0', API_KEYS: 'key-of-the-metrics-test' });
+    const read = async () => {
+      const answer = await fetch(`http://127.0.0.1:${service.app.get<Metrics>('Metrics').port}/metrics`);
+      return [answer.status, (await answer.text()).match(/^petstore_database_role.*$/gm)];
+    };
+    try {
+      expect(await read()).toEqual([200, rolesOf('primary')]);
+      disturb(proxy);
+      const both = await Promise.all([read(), read()]);
+      expect(both).toEqual(Array(2).fill([200, rolesOf('unknown')]));
+      proxy.resume();
+      expect(await read()).toEqual([200, rolesOf('primary')]);
+    } finally {
+      await service.stop();
+      await proxy.close();
+      await store.remove();
     }
   });
 });

@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { within } from '../../../application/within.js';
-import { connect, disconnect, driverError, Engine, isUnavailable, PoolState } from './engines/engine.js';
+import { connect, disconnect, driverError, Engine, isUnavailable, PoolState, ServerState } from './engines/engine.js';
 import { NotPrimary } from './engines/primary.js';
 import { applySteps, requireEncoding, schemaSteps } from './schema-steps.js';
 
@@ -20,14 +20,19 @@ const LOOK_INTERVAL = 500;
 /** How long the database may take to say that it is there, in milliseconds. */
 const READY_PATIENCE = 1_500;
 
+/** How long the server may take to say what it is, in milliseconds. */
+const SERVER_PATIENCE = 1_000;
+
 /** Is told what the database is asked to do. */
 export interface DatabaseObserver {
   /** A question was answered, or failed, after so many milliseconds. */
   query(duration: number): void;
   /** So many pets were committed together. */
   commit(pets: number): void;
-  /** The pools are as this tells, whenever it is asked. */
-  watch(pools: () => PoolState[]): void;
+  /** A question has waited so many milliseconds for a connection of this pool, if in vain too. */
+  wait(pool: PoolState['pool'], duration: number): void;
+  /** The pools and the server are as these tell, whenever they are asked; `server` rejects if it is not told within a second. */
+  watch(pools: () => PoolState[], server: () => Promise<ServerState>): void;
 }
 
 /** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `run`. */
@@ -65,7 +70,10 @@ export class Database implements Readiness {
    */
   open(): Promise<void> {
     const { engine } = this;
-    if (engine.pools) this.observer?.watch(() => engine.pools?.() ?? []);
+    if (engine.pools && engine.serverState) {
+      const server = () => within(SERVER_PATIENCE, engine.serverState!(), late);
+      this.observer?.watch(() => engine.pools!(), server);
+    }
     return (this.attempt = this.connect());
   }
 
@@ -193,6 +201,7 @@ export class Database implements Readiness {
   private async connect(): Promise<void> {
     try {
       await connect(this.engine);
+      if (this.observer) this.engine.tellWaits?.((pool, duration) => this.observer?.wait(pool, duration));
       await requireEncoding(this.engine);
       const steps = await schemaSteps(this.engine.dataSource);
       if (steps.some(({ applied }) => !applied)) await applySteps(this.engine);

@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
+import { LastingUrl } from '../../../../src/adapters/persistence/database-url.js';
+import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-database.js';
+import { readConfig } from '../../../../src/config.js';
 import { Store } from '../../../../src/open-store.js';
 import { describeOnServers, itIfHas } from '../../../support/on-servers.js';
 import { connectTo, withParameter } from '../../../support/own-server.js';
@@ -28,6 +31,29 @@ describeOnServers('while all that writes on $name waits for a lock of others', (
   afterEach(async () => {
     await store.close();
     await test.remove();
+  });
+
+  itIfHas(kind, 'table locks')('it is told how many wait for a connection, and how long each of them has', async () => {
+    const { database, databaseLimits } = readConfig({ DATABASE_URL: withParameter(test.url, 'pool', POOL) });
+    await withEngine(database as LastingUrl, databaseLimits, async (engine) => {
+      const told: { read: number[]; write: number[] } = { read: [], write: [] };
+      engine.tellWaits?.((pool, duration) => told[pool].push(duration));
+      const state = () => engine.pools?.().find(({ pool }) => pool === 'write');
+      const sql = `INSERT INTO pet (name, category_id, status) VALUES ('Bella', 1, 'sold')`;
+      const writing = Promise.all(Array.from({ length: 5 * POOL }, () => engine.write({ sql, values: [] })));
+      // What reads has connections of its own, and comes back behind those that the pool opened for what writes.
+      for (let i = 0; i < 100 && told.write.length < POOL / 2; i++) await engine.rows({ sql: 'SELECT 1', values: [] });
+      expect(told.write).toHaveLength(POOL / 2);
+      expect(state()).toMatchObject({ used: POOL / 2, idle: 0, waiting: 5 * POOL - POOL / 2 });
+      const [reads, longest] = [told.read.length, Math.max(...told.write)];
+      expect(reads).toBeGreaterThan(0);
+      await unlock();
+      await writing;
+      expect(told.read).toHaveLength(reads);
+      expect(told.write).toHaveLength(5 * POOL);
+      expect(Math.max(...told.write)).toBeGreaterThan(longest);
+      expect(state()).toMatchObject({ used: 0, idle: POOL / 2, waiting: 0 });
+    });
   });
 
   itIfHas(kind, 'table locks')('there are connections for what reads', async () => {

@@ -29,6 +29,26 @@ export interface PoolState {
   readonly waiting: number;
 }
 
+/** What the server that is used says of itself. */
+export interface ServerState {
+  /** Whether it takes what is written. */
+  readonly role: 'primary' | 'standby';
+  /** Those that follow it and tell it how far they are; none if it cannot tell. */
+  readonly standbys: readonly StandbyState[];
+}
+
+/** How far a standby is behind its primary. */
+export interface StandbyState {
+  /** What it calls itself; several may have one name. */
+  readonly name: string;
+  /** Its IP address; empty if it is on the same machine, by a socket. */
+  readonly address: string;
+  /** How long ago what it has applied last was written, in seconds, as was last measured. */
+  readonly seconds: number;
+  /** How much of what was written it has not applied, in bytes. */
+  readonly bytes: number;
+}
+
 /** The longest walk that others may share a statement with, in rows. */
 export const LONGEST_SHARED = 128;
 
@@ -111,6 +131,12 @@ export interface Engine {
 
   /** Its pools as they are now, while it is connected; absent if there are none. */
   pools?(): PoolState[];
+
+  /** From now on calls `tell` with how long each question has waited for its connection, in milliseconds; absent if there are no pools. */
+  tellWaits?(tell: (pool: PoolState['pool'], duration: number) => void): void;
+
+  /** Asks the server that is used, on a connection apart; rejects if it does not answer in some seconds. Absent if there is no server. */
+  serverState?(): Promise<ServerState>;
 
   /** A number that is a new one after every commit of any other process; absent if nothing tells of them. */
   revision?(): number;

@@ -19,12 +19,12 @@ const SESSION = [
   'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
 ];
 
-/** The code, of ours, for a server that is no use now: one that has just been found out is as good as lost. */
-const NOT_PRIMARY = 'PROTOCOL_NOT_PRIMARY';
-
 /** What tells the role of a server, the second on some only, and how large a packet may be. */
 const GREETED =
   "SHOW SESSION VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on', 'max_allowed_packet', 'net_buffer_length')";
+
+/** The code of an error that says that the server is not the primary, or not ready: it is as good as lost. */
+export const NOT_PRIMARY = 'PROTOCOL_NOT_PRIMARY';
 
 /** What is said if no connection of the pool came free in time. */
 export const NONE_FREE = 'POOL_TIMEOUT';
@@ -34,6 +34,8 @@ export interface LimitedPool extends Pool, PrimaryPool {
   /** The largest packet that the server takes, in bytes, as it said to the newest connection. */
   maxPacket(): number;
   state(): Omit<PoolState, 'pool'>;
+  /** From now on calls `tell` with how long each question has waited for its connection, in milliseconds. */
+  tellWaits(tell: (duration: number) => void): void;
 }
 
 /** A pool in which neither a connection nor an answer is waited for without end. */
@@ -70,7 +72,7 @@ export function limitedPool(
   pool.on('acquire', (connection) => lent.add(connection));
   pool.on('release', (connection) => lent.delete(connection));
   const getConnection = pool.getConnection.bind(pool);
-  pool.getConnection = (callback) => {
+  const limited: typeof getConnection = (callback) => {
     const none = undefined as unknown as PoolConnection;
     let late = false;
     waiting++;
@@ -102,7 +104,17 @@ export function limitedPool(
       );
     });
   };
+  pool.getConnection = limited;
   return Object.assign(pool, {
+    tellWaits: (tell: (duration: number) => void) => {
+      pool.getConnection = (callback) => {
+        const begun = performance.now();
+        limited((error, connection) => {
+          tell(performance.now() - begun);
+          callback(error, connection);
+        });
+      };
+    },
     maxPacket: () => maxPacket,
     state: () => ({ used: lent.size, idle: connections.size - lent.size, waiting }),
     moveTo: (there: Host) => {

@@ -16,10 +16,11 @@ import {
   PoolState,
   runScript,
   Script,
+  ServerState,
   shares,
   Together,
 } from './engine.js';
-import { greet, LimitedPool, limitedPool, NONE_FREE, writing } from './mysql-pool.js';
+import { greet, LimitedPool, limitedPool, NONE_FREE, NOT_PRIMARY, writing } from './mysql-pool.js';
 import { Primary, ROLE_TIMEOUT } from './primary.js';
 
 /** The most prepared statements kept on a connection; the server allows 16,382 to all of them. */
@@ -242,9 +243,24 @@ export class MysqlEngine implements Engine {
 
   pools(): PoolState[] {
     return POOLS.map((pool) => {
-      const state = poolOf(pool === 'read' ? this.readSource : this.dataSource)?.state();
+      const state = poolOf(this.sourceOf(pool))?.state();
       return { pool, used: 0, idle: 0, waiting: 0, ...state };
     });
+  }
+
+  tellWaits(tell: (pool: PoolState['pool'], duration: number) => void): void {
+    for (const pool of POOLS) poolOf(this.sourceOf(pool))?.tellWaits((duration) => tell(pool, duration));
+  }
+
+  /** A primary does not know how far its replicas are behind. */
+  async serverState(): Promise<ServerState> {
+    try {
+      await this.askForRole(this.primary.host);
+      return { role: 'primary', standbys: [] };
+    } catch (error) {
+      if (driverError(error).code !== NOT_PRIMARY) throw error;
+      return { role: 'standby', standbys: [] };
+    }
   }
 
   locate(): Promise<void> {
@@ -321,6 +337,10 @@ export class MysqlEngine implements Engine {
       clearTimeout(late);
       connection.destroy();
     }
+  }
+
+  private sourceOf(pool: PoolState['pool']): DataSource {
+    return pool === 'read' ? this.readSource : this.dataSource;
   }
 
   private source(poolSize: number, statementTimeout: number): DataSource {

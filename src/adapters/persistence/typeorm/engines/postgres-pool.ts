@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import { fail, Finding, ok } from '../../../../application/finding.js';
 import type { Host } from '../../database-url.js';
+import type { ServerState, StandbyState } from './engine.js';
 import { NotPrimary, Primary, PrimaryPool } from './primary.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
 
@@ -10,6 +11,12 @@ const LOCK_TIMEOUT = 2_000;
 
 /** PostgreSQL's own code for a server that cannot be used now: one that has just been found out is as good as lost. */
 const CANNOT_CONNECT_NOW = '57P03';
+
+/** Those that follow a primary. A role that may not know gets rows without a place in the log, as a backup that is being made has. */
+const STANDBYS = `SELECT application_name AS name, COALESCE(host(client_addr), '') AS address,
+    max(EXTRACT(EPOCH FROM COALESCE(replay_lag, '0')))::float8 AS seconds,
+    max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn))::float8 AS bytes
+  FROM pg_stat_replication WHERE replay_lsn IS NOT NULL GROUP BY 1, 2`;
 
 /** What a transaction is told by how it begins, and a pooler sees to by itself. */
 const OF_A_SESSION = [
@@ -27,6 +34,8 @@ export interface LimitedPoolOptions extends pg.PoolConfig {
   /** What a new connection is told first; absent if that would not last. */
   readonly greeting: string | undefined;
 }
+
+type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, release: () => void) => void;
 
 /** A pool of connections to the primary, which are broken if a statement takes longer than it may. */
 export class LimitedPool extends pg.Pool implements PrimaryPool {
@@ -49,6 +58,21 @@ export class LimitedPool extends pg.Pool implements PrimaryPool {
     if (statementTimeout === 0) return;
     this.on('acquire', (client) => answersDue(socketOf(client), statementTimeout));
     this.on('release', (_error, client) => nothingDue(socketOf(client)));
+  }
+
+  /** From now on calls `tell` with how long each question has waited for its connection, in milliseconds. */
+  tellWaits(tell: (duration: number) => void): void {
+    const connect = super.connect.bind(this) as (callback?: ConnectCallback) => Promise<pg.PoolClient>;
+    // What runs a single statement comes here too, with a callback.
+    this.connect = ((callback) => {
+      const begun = performance.now();
+      const done = () => tell(performance.now() - begun);
+      if (!callback) return connect().finally(done);
+      return connect((error, client, release) => {
+        done();
+        callback(error, client, release);
+      });
+    }) as typeof connect as typeof this.connect;
   }
 
   moveTo(there: Host): void {
@@ -85,6 +109,15 @@ export function writing(standby: boolean, readOnly: string): Finding {
   return unwritable
     ? fail('writing', unwritable, 'DATABASE_URL must lead to the primary, with transactions that may write.')
     : ok('writing', 'a primary that can be written');
+}
+
+/** What a server is, and how far those are behind that follow it. */
+export async function stateOf(client: pg.ClientBase): Promise<ServerState> {
+  const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
+  if (rows[0]?.standby) return { role: 'standby', standbys: [] };
+  // Not everything that speaks as PostgreSQL has what is asked for here.
+  const standbys = await client.query<StandbyState>(STANDBYS).catch(() => ({ rows: [] }));
+  return { role: 'primary', standbys: standbys.rows };
 }
 
 /**

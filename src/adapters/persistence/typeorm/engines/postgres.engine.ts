@@ -16,6 +16,7 @@ import {
   PoolState,
   runScript,
   Script,
+  ServerState,
   shares,
   Together,
 } from './engine.js';
@@ -25,6 +26,7 @@ import {
   requirePrimary,
   sessionSettings,
   socketOf,
+  stateOf,
   writing,
 } from './postgres-pool.js';
 import { Primary, ROLE_TIMEOUT } from './primary.js';
@@ -126,7 +128,7 @@ export class PostgresEngine implements Engine {
   ) {
     this.primary = new Primary(
       url.hosts,
-      (host) => this.askForRole(host),
+      (host) => this.askHost(host, requirePrimary),
       () => [this.dataSource, this.readSource].map(poolOf).filter((pool) => pool !== undefined),
     );
     const { writers, readers } = shares(url.pool);
@@ -219,13 +221,17 @@ export class PostgresEngine implements Engine {
 
   pools(): PoolState[] {
     return POOLS.map((pool) => {
-      const {
-        totalCount = 0,
-        idleCount = 0,
-        waitingCount = 0,
-      } = poolOf(pool === 'read' ? this.readSource : this.dataSource) ?? {};
+      const { totalCount = 0, idleCount = 0, waitingCount = 0 } = poolOf(this.sourceOf(pool)) ?? {};
       return { pool, used: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
     });
+  }
+
+  tellWaits(tell: (pool: PoolState['pool'], duration: number) => void): void {
+    for (const pool of POOLS) poolOf(this.sourceOf(pool))?.tellWaits((duration) => tell(pool, duration));
+  }
+
+  serverState(): Promise<ServerState> {
+    return this.askHost(this.primary.host, stateOf);
   }
 
   locate(): Promise<void> {
@@ -256,6 +262,10 @@ export class PostgresEngine implements Engine {
     return this.url.pooler === 'transaction';
   }
 
+  private sourceOf(pool: PoolState['pool']): DataSource {
+    return pool === 'read' ? this.readSource : this.dataSource;
+  }
+
   /** Connections, without time limits if none are given. */
   private source(poolSize: number, statementTimeout = 0, connectionTimeoutMillis = 0): DataSource {
     const { tls } = this.url;
@@ -280,8 +290,8 @@ export class PostgresEngine implements Engine {
     });
   }
 
-  /** Rejects if this host is not the primary. */
-  private async askForRole({ host, port }: Host): Promise<void> {
+  /** Asks a host on a connection apart; rejects if it does not answer in time. */
+  private async askHost<T>({ host, port }: Host, ask: (client: pg.ClientBase) => Promise<T>): Promise<T> {
     const { user, password, database, tls } = this.url;
     const client = new pg.Client({
       ...{ host, port, user, password, database },
@@ -292,7 +302,7 @@ export class PostgresEngine implements Engine {
     client.on('error', () => undefined);
     try {
       await client.connect();
-      await requirePrimary(client);
+      return await ask(client);
     } finally {
       // A host that hangs does not say good-bye.
       void client.end().catch(() => undefined);
