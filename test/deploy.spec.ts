@@ -128,7 +128,7 @@ describeOnServers(
       expect((await service.send('/health/ready')).status).toBe(503);
       const text = await (await fetch(`http://127.0.0.1:${service.app.get<Metrics>('Metrics').port}/metrics`)).text();
       expect(text).toMatch(/^petstore_request_duration_seconds_count\{operation="other",status="503"\} 1$/m);
-      metrics = new Set([...text.matchAll(/^(\w+)[{ ]/gm)].map(([, name]) => name as string));
+      metrics = new Set([...text.matchAll(/^(?:# TYPE )?(\w+)[{ ]/gm)].map(([, name]) => name as string));
       labels = new Set([...text.matchAll(/(\w+)="/g)].map(([, name]) => name as string));
     });
 
@@ -158,9 +158,11 @@ describeOnServers(
     ])('%s asks for metrics and labels that there are', (_name, query) => {
       const asked = names(query);
       expect(asked.metrics.length).toBeGreaterThan(0);
-      // Prometheus makes these itself.
+      // Prometheus makes `up` itself, and two of the labels; the others are those of standbys, of which this server has none.
       expect(asked.metrics.filter((name) => name !== 'up' && !metrics.has(name))).toEqual([]);
-      expect(asked.labels.filter((name) => !['job', 'instance'].includes(name) && !labels.has(name))).toEqual([]);
+      expect(
+        asked.labels.filter((name) => !['job', 'instance', 'standby', 'address'].includes(name) && !labels.has(name)),
+      ).toEqual([]);
     });
 
     it('words name labels that the query leaves', () => {
@@ -218,6 +220,7 @@ describeOnServers(
       const bucket = (le: string) =>
         of('petstore_request_duration_seconds_bucket', `, operation="listPets", status="200", le="${le}"`);
       const waiting = of('petstore_database_connections', ', pool="read", state="waiting"');
+      const lag = of('petstore_database_replication_lag_bytes', ', standby="second", address="10.0.0.2"');
       const well: Record<string, string> = {
         [of('up')]: '1x60',
         [requests('200')]: '0+6000x60',
@@ -227,6 +230,10 @@ describeOnServers(
         [bucket('2.5')]: '0+6000x60',
         [bucket('+Inf')]: '0+6000x60',
         [waiting]: '0x60',
+        [of('petstore_database_role', ', role="primary"')]: '1x60',
+        [of('petstore_database_role', ', role="standby"')]: '0x60',
+        [of('petstore_database_role', ', role="unknown"')]: '0x60',
+        [lag]: '1000000x60',
         [of('petstore_limits_shared')]: '1x60',
         [of('nodejs_eventloop_lag_p99_seconds')]: '0.01x60',
         [of('petstore_deprecated_calls_total', ', operation="getPet", key="shop"')]: '5x60',
@@ -238,6 +245,11 @@ describeOnServers(
         PetstoreErrors: { [requests('500')]: '0+90x60' },
         PetstoreSlow: { [bucket('0.5')]: '0+5900x60' },
         PetstorePoolUsedUp: { [waiting]: '1x60' },
+        PetstoreNotOnPrimary: {
+          [of('petstore_database_role', ', role="primary"')]: '0x60',
+          [of('petstore_database_role', ', role="unknown"')]: '1x60',
+        },
+        PetstoreReplicationLag: { [lag]: '0+10000000x60' },
         PetstoreLimitsNotShared: { [of('petstore_limits_shared')]: '0x60' },
         PetstoreEventLoopLag: { [of('nodejs_eventloop_lag_p99_seconds')]: '0.5x60' },
         PetstoreDeprecatedCalls: {
