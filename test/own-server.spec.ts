@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { describeOnServers } from './support/on-servers.js';
 import { say } from './support/own-server.js';
 import { freePort } from './support/servers.js';
@@ -67,3 +68,48 @@ describeOnServers('the suite against a $name that PETSTORE_TEST_URL names', (kin
     expect(tables).toEqual([['mine']]);
   });
 });
+
+describeOnServers(
+  'the suite against a $name that does not let its user do all',
+  (kind) => {
+    let store: TestStore;
+    const user = `petstore_test_${randomBytes(4).toString('hex')}`;
+    const rights = 'SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER';
+
+    beforeEach(async () => {
+      store = await kind.create();
+      await say(store.url, `CREATE USER ${user}`);
+    });
+
+    afterEach(async () => {
+      await say(store.url, `DROP USER ${user}`);
+      await store.remove();
+    });
+
+    const url = () => {
+      const other = new URL(store.url);
+      other.username = user;
+      return other.href;
+    };
+
+    it('leaves out what needs more, and says so', async () => {
+      await say(store.url, `GRANT ${rights} ON \`petstore\\_test\\_%\`.* TO ${user}`);
+      const { code, out, err } = await run(url(), 'typeorm/pools.spec.ts');
+      expect(code).toBe(0);
+      expect(out).toMatch(
+        /^Left out: what waits for the lock of a table, for the server says: Access denied for user .*\.$/m,
+      );
+      expect(err).toMatch(/^Tests: .*\b[1-9]\d* skipped/m);
+    });
+
+    it('ends with one line if it may make no database', async () => {
+      await say(store.url, `GRANT SELECT ON *.* TO ${user}`);
+      const { code, out, err } = await run(url(), 'typeorm/pools.spec.ts');
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toMatch(
+        /^PETSTORE_TEST_URL must name a user who may make databases\. It was tried: Access denied[^\n]*\n$/,
+      );
+    });
+  },
+  'MariaDB',
+);
