@@ -15,4 +15,6 @@ export default {
   // The server may be far away, and have few connections to give.
   maxWorkers: 2,
   testTimeout: 120_000,
+  // What a test that failed has left open would keep the run from its end.
+  forceExit: true,
 };
