@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describeOnServers } from './support/on-servers.js';
-import { say } from './support/own-server.js';
+import { dropDatabase, say } from './support/own-server.js';
 import { freePort } from './support/servers.js';
 import { TestStore } from './support/stores.js';
 
@@ -45,6 +45,10 @@ describeOnServers('the suite against a $name that PETSTORE_TEST_URL names', (kin
   });
 
   afterEach(() => store.remove());
+
+  it('removes no database but those that tests have made', async () => {
+    await expect(dropDatabase(store.url, 'petstore')).rejects.toThrow('The tests have not made petstore');
+  });
 
   it('says what it tests, uses databases of its own alone, and leaves none behind', async () => {
     const { code, out, err } = await run(store.url, 'typeorm-installation.spec.ts');

@@ -112,8 +112,10 @@ export function withParameter(url: string, name: string, value: string | number)
   return other.href;
 }
 
-/** Removes a database that this run, or the test that asks for it, has made. */
+/** Removes a database that this run, or the test that asks for it, has made; refuses any that has not the name of one. */
 export async function dropDatabase(url: string, database: string): Promise<void> {
+  if (!/^petstore_test_\w+$/.test(database))
+    throw new Error(`The tests have not made ${database}, and do not remove it.`);
   const drop = `DROP DATABASE ${database}`;
   if (!isPostgres(url)) await say(url, drop);
   // Not every host that speaks as PostgreSQL can cut off those that are still connected.
