@@ -1,5 +1,5 @@
 import { ChildProcess, spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -16,7 +16,7 @@ export interface TestServer {
   readonly port: number;
   /** Starts it; resolves once it accepts connections. */
   start(): Promise<void>;
-  /** Sends it a signal that does not end it. */
+  /** Sends it, and the processes that it is made of, a signal that does not end them. */
   signal(signal: NodeJS.Signals): void;
   /** Ends it with this signal; resolves once it is gone. */
   end(signal: NodeJS.Signals): Promise<void>;
@@ -195,12 +195,22 @@ async function server(
         }
       }),
     end,
-    signal: (signal) => void running?.kill(signal),
+    signal: (signal) => {
+      if (running?.pid !== undefined && running.exitCode === null && running.signalCode === null)
+        signalAll(running.pid, signal);
+    },
     remove: async () => {
       await end('SIGKILL');
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** PostgreSQL is many processes, and goes on working if only the first of them stands still. */
+function signalAll(pid: number, signal: NodeJS.Signals): void {
+  process.kill(pid, signal);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  for (const child of children) signalAll(Number(child), signal);
 }
 
 /** The path of a program that is in one of these folders or on the PATH; undefined if it is in none. */
