@@ -1,4 +1,6 @@
 // Measures the built service beside a bare node:http server over the same data, in turns. `npm run bench -- --help` says how.
+import { writeFileSync } from 'node:fs';
+import { chartOf } from './chart.mjs';
 import {
   bench,
   copyOf,
@@ -7,6 +9,7 @@ import {
   KEY,
   machine,
   measure,
+  measureTogether,
   median,
   memory,
   modules,
@@ -22,14 +25,17 @@ import {
   table,
 } from './harness.mjs';
 
-const { animals, connections, rounds, seconds, postgres, mariadb } = options({
+const { animals, connections, rounds, seconds, postgres, mariadb, chart } = options({
   animals: 100_000,
   connections: 32,
   rounds: 3,
   seconds: 4,
   postgres: '',
   mariadb: '',
+  chart: '',
 });
+
+const OURS = 'this service';
 
 const readings = [
   pages('GET /v1/pets?limit=20', ['/v1/pets?limit=20'], 20),
@@ -65,14 +71,36 @@ const bare = (url) => ({
   variables: { DATABASE_URL: url, API_KEY: KEY },
 });
 
+/** What the chart shows: the ratios of each comparison, by its title. */
+const ratios = [];
+
 /** Prints how one server does beside another one. */
 async function compare(title, [one, other], loads, count = connections) {
-  console.log(`\n${title}, ${count} ${count === 1 ? 'connection' : 'connections'}:`);
-  const row = table('request', `${one.name}, per second`, 'p99 ms', `${other.name}, per second`, 'p99 ms', 'ratio');
+  const row = comparison(`${title}, ${count} ${count === 1 ? 'connection' : 'connections'}`, one, other);
   for (const load of loads) {
     const [ours, theirs] = await measure([one, other], load, { connections: count, rounds, seconds });
-    row(load.name, ours.rate, ours.p99, theirs.rate, theirs.p99, ours.rate / theirs.rate);
+    row(load, ours, theirs);
   }
+}
+
+/** The same if all loads come at once. */
+async function compareTogether(title, [one, other], loads) {
+  const row = comparison(`${title}, ${connections} connections`, one, other);
+  const [ours, theirs] = await measureTogether([one, other], loads, { connections, rounds, seconds });
+  for (const [i, load] of loads.entries()) row(load, ours[i], theirs[i]);
+}
+
+function comparison(title, one, other) {
+  console.log(`\n${title}:`);
+  const bars = [];
+  // The chart is of the service as it is.
+  if (one.name === OURS) ratios.push({ title, bars });
+  const row = table('request', `${one.name}, per second`, 'p99 ms', `${other.name}, per second`, 'p99 ms', 'ratio');
+  return ({ name }, ours, theirs) => {
+    const ratio = ours.rate / theirs.rate;
+    row(name, ours.rate, ours.p99, theirs.rate, theirs.p99, ratio);
+    bars.push({ name, ratio });
+  };
 }
 
 /** Starts a server three times, and leaves it running: with the median of how long that took, and its memory at rest. */
@@ -94,10 +122,12 @@ await bench(async () => {
   await fill(data, animals);
   console.log(`${machine()}, ${animals} animals, ${rounds} rounds of ${seconds} s`);
 
-  const ours = await startThrice(service('this service', copyOf(data)), pinned);
+  const ours = await startThrice(service(OURS, copyOf(data)), pinned);
   const theirs = await startThrice(bare(copyOf(data)), pinned);
-  await compare('SQLite', [ours, theirs], [...readings, create]);
-  await compare('SQLite', [ours, theirs], [readings[0], readings[2], create], 256);
+  for (const count of [1, connections, 256])
+    await compare('SQLite', [ours, theirs], [...readings, differing(), create], count);
+  const page = pages('GET /v1/pets?limit=20', ['/v1/pets?limit=20'], 20, true);
+  await compareTogether('SQLite, half of them read and half of them write', [ours, theirs], [page, create]);
   console.log('\nLean:');
   const lean = table('', 'start to first 200, ms', 'memory idle, MB', 'after the load, MB');
   for (const target of [ours, theirs]) lean(target.name, target.started, target.idle, memory(target));
@@ -113,8 +143,9 @@ await bench(async () => {
     if (server === '') continue;
     const urls = [await serverDatabase(server), await serverDatabase(server)];
     for (const url of urls) await fill(url, animals);
-    const both = await Promise.all([start(service('this service', urls[0]), pinned), start(bare(urls[1]), pinned)]);
+    const both = await Promise.all([start(service(OURS, urls[0]), pinned), start(bare(urls[1]), pinned)]);
     await compare(kind, both, [readings[0], differing(), readings[2], create]);
     await Promise.all(both.map((each) => stop(each)));
   }
+  if (chart !== '') writeFileSync(chart, chartOf(`Requests a second, to ${theirs.name}`, ratios));
 });

@@ -15,14 +15,14 @@ import { databaseUrl } from '../dist/modules/src/adapters/persistence/database-u
 export const KEY = 'key-of-the-benchmark';
 export const headers = { authorization: `Bearer ${KEY}` };
 
-/** The options of the command line, by their defaults: numbers, or the URL of a database, which may be left out. */
+/** The options of the command line, by their defaults: numbers, or texts, such as the URL of a database, which may be left out. */
 export function options(defaults) {
   const entries = Object.entries(defaults);
   const texts = Object.fromEntries(entries.map(([name, value]) => [name, { type: 'string', default: String(value) }]));
   const { values } = parseArgs({ options: { ...texts, help: { type: 'boolean' } } });
   if (values.help) {
     console.log(
-      entries.map(([name, value]) => `[--${name} ${value || 'postgres://USER:PASSWORD@HOST/DATABASE'}]`).join(' '),
+      entries.map(([name, value]) => `[--${name} ${value || (name === 'chart' ? 'FILE.svg' : 'URL')}]`).join(' '),
     );
     process.exit();
   }
@@ -184,10 +184,11 @@ function processorTime({ child }) {
   }
 }
 
-/** A load of pages at these paths, in turn, each of so many pets. */
-export function pages(name, paths, animals) {
+/** A load of pages at these paths, in turn, each of so many pets; with `changes`, something else is written meanwhile. */
+export function pages(name, paths, animals, changes = false) {
   return {
     name,
+    changes,
     requests: paths.map((path) => ({ path })),
     status: 200,
     check: (body) => JSON.parse(body).length === animals,
@@ -209,23 +210,39 @@ export function single(animals) {
  * the body of the load.
  */
 export async function measure(targets, load, { rounds, seconds, ...how }) {
-  const runs = targets.map(() => []);
-  for (let round = 0; round <= rounds; round++) {
-    for (const [i, target] of targets.entries()) {
-      const duration = round === 0 ? 1 : seconds;
-      const result = await drive(target, Array.isArray(load) ? load[i] : load, { ...how, duration });
-      // The first one is to warm up.
-      if (round > 0) runs[i].push(result);
-    }
-  }
-  return runs.map((results) => ({
-    rate: median(results.map(({ rate }) => rate)),
-    p99: median(results.map(({ p99 }) => p99)),
-    cost: median(results.map(({ cost }) => cost)),
-  }));
+  const figures = await inTurns(targets, rounds, (target, i, isFirst) =>
+    drive(target, Array.isArray(load) ? load[i] : load, { ...how, duration: isFirst ? 1 : seconds }),
+  );
+  return figures.map(medians);
 }
 
-async function drive(target, { name: what, requests, status, check }, how) {
+/** As `measure`, but with several loads at once, which share the connections: resolves to the medians of each load for each target. */
+export async function measureTogether(targets, loads, { rounds, seconds, connections }) {
+  const share = Math.ceil(connections / loads.length);
+  const figures = await inTurns(targets, rounds, (target, _i, isFirst) =>
+    Promise.all(loads.map((load) => drive(target, load, { connections: share, duration: isFirst ? 1 : seconds }))),
+  );
+  return figures.map((results) => loads.map((_load, k) => medians(results.map((result) => result[k]))));
+}
+
+/** What came of each target in each round but the first one, which is to warm up. */
+async function inTurns(targets, rounds, run) {
+  const results = targets.map(() => []);
+  for (let round = 0; round <= rounds; round++) {
+    for (const [i, target] of targets.entries()) {
+      const result = await run(target, i, round === 0);
+      if (round > 0) results[i].push(result);
+    }
+  }
+  return results;
+}
+
+function medians(results) {
+  const of = (figure) => median(results.map((result) => result[figure]));
+  return { rate: of('rate'), p99: of('p99'), cost: of('cost') };
+}
+
+async function drive(target, { name: what, requests, status, check, changes = false }, how) {
   const { name, url } = target;
   const [{ path, ...first }] = requests;
   const sample = await fetch(url + path, { headers, ...first });
@@ -234,7 +251,7 @@ async function drive(target, { name: what, requests, status, check }, how) {
     throw new Error(`${name} answers ${what} with ${sample.status} ${body.slice(0, 200)}`);
   const before = processorTime(target);
   // The one page that is asked for stays the same; to read it each time would take the load more time than the service takes to answer.
-  const isPage = status === 200 && requests.length === 1;
+  const isPage = status === 200 && requests.length === 1 && !changes;
   const verifyBody = (text) => (isPage ? text === body : holds(check, text));
   const result = await autocannon({ url, requests, headers, verifyBody, timeout: 20, ...how });
   const { errors, mismatches, statusCodeStats } = result;
