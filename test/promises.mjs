@@ -55,7 +55,7 @@ function testsOf(file, text) {
     const name = nameOf(node.arguments[0]);
     if (/^(it|describe)\.(skip|todo)\b/.test(callee)) return;
     if (name === undefined) visitParts(suites);
-    else if (/^it\b/.test(callee)) names.add([...suites, name].join(' '));
+    else if (/^it([A-Z]|\b)/.test(callee)) names.add([...suites, name].join(' '));
     else visitParts([...suites, name]);
   };
   visit(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true), []);
