@@ -154,6 +154,23 @@ function describeDocs(path: string): void {
       await browser.picture('docs-listPets', block);
     });
 
+    it('shows each code sample of the document, with the address that is chosen', async () => {
+      const { paths } = (await (await fetch(`http://${host}/openapi.json`)).json()) as {
+        paths: Record<string, Record<string, { operationId: string; 'x-codeSamples': { source: string }[] }>>;
+      };
+      const shown: string[] = [];
+      const documented: string[] = [];
+      for (const operation of Object.values(paths).flatMap((item) => Object.values(item))) {
+        const block = await open(operation.operationId);
+        for (const summary of await block.locator('.code-sample summary').all()) await summary.click();
+        shown.push(...(await block.locator('.code-sample pre').allInnerTexts()));
+        documented.push(...operation['x-codeSamples'].map(({ source }) => source.replace('127.0.0.1:3000', host)));
+      }
+      expect(documented).toHaveLength(9);
+      expect(shown.map((text) => text.trimEnd())).toEqual(documented.map((text) => text.trimEnd()));
+      await browser.picture('docs-code-samples', (await open('createPet')).locator('.code-sample').first());
+    });
+
     it('still has the key after a reload, on a telephone too', async () => {
       const { page } = browser;
       await page.setViewportSize({ width: 390, height: 844 });
@@ -200,6 +217,7 @@ function describeDocs(path: string): void {
           await page.locator('.modal-ux').getByRole('button', { name: 'Authorize' }).click();
           await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).click();
           for (const operation of ['listPets', 'createPet', 'getPet']) await execute(operation);
+          for (const sample of await page.locator('.code-sample summary').all()) await sample.click();
           faults[`${width}, executed`] = await page.evaluate(AUDIT);
           await browser.picture(`docs-${colorScheme}-${width}-executed`, await open('listPets'));
           if (width === 390) continue;
@@ -255,6 +273,12 @@ function describeDocs(path: string): void {
           'https://pets.example.com/v1 - Production',
           'http://staging.example.com:8080/a/v1 - Staging',
         ]);
+        await tab.locator('[id="operations-pets-listPets"] .opblock-summary-control').click();
+        await tab.locator('.code-sample summary').first().click();
+        const sample = tab.locator('.code-sample pre').first();
+        expect(await sample.innerText()).toContain(`http://127.0.0.1:${staging.port}/v1/pets?`);
+        await tab.getByLabel('Server').selectOption('http://staging.example.com:8080/a/v1');
+        expect(await sample.innerText()).toContain('http://staging.example.com:8080/a/v1/pets?');
         expect(await tab.locator('.servers-note').count()).toBe(0);
       } finally {
         await tab.close();

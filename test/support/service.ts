@@ -26,7 +26,7 @@ export interface Ask {
   readonly key?: boolean;
 }
 
-/** The service as production runs it, listening on a free port of the loopback. */
+/** The service as production runs it, listening on the loopback. */
 export class Service {
   private constructor(
     readonly app: INestApplication,
@@ -36,20 +36,21 @@ export class Service {
 
   /**
    * Starts it with these variables in its environment, and no others; on the in-memory store and without a log unless they say
-   * otherwise. Its key is the first of `API_KEYS`, or a new one. `write` is handed each line of the log.
+   * otherwise. Its key is the first of `API_KEYS`, or a new one. `write` is handed each line of the log. Port 0 is a free one.
    */
   static async start(
     environment: Record<string, string> = {},
     write: (line: string) => void = () => undefined,
+    port = 0,
   ): Promise<Service> {
     const config = readConfig({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...environment });
     const app = await createApp(config, new Log(config.log, write));
-    await app.listen(0, '127.0.0.1');
-    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+    await app.listen(port, '127.0.0.1');
+    const { port: actual } = (app.getHttpServer() as Server).address() as AddressInfo;
     const keys = app.get(ApiKeyService);
     const others = config.apiKeys.length > 0 ? 0 : (await keys.list()).length;
     const key = config.apiKeys[0] ?? (await keys.create(others === 0 ? 'test' : `test-${others}`)).text;
-    return new Service(app, port, key);
+    return new Service(app, actual, key);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { unreadable } from './answers.js';
+import { codeSamples } from './code-samples.js';
 import { HttpSettings } from '../http-settings.js';
 import { headers } from './headers.js';
 import { describedClasses, describedSchemas } from './schemas.js';
@@ -16,6 +17,9 @@ as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
 - **Request ids.** Every answer has an \`X-Request-Id\`; quote it when you ask for help. A request may bring its own: 1 to 64 of \
 \`A-Z a-z 0-9 . _ -\`.
 `;
+
+/** What a base address that is not set, which is relative, begins with in the code samples: where the service is at home. */
+const HOME = 'http://127.0.0.1:3000';
 
 type PathItemObject = OpenAPIObject['paths'][string];
 type OperationObject = NonNullable<PathItemObject['get']>;
@@ -56,7 +60,10 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     tags,
     // Paths are relative to the base address, which ends in /v1.
     paths: Object.fromEntries(
-      Object.entries(paths).map(([path, item]) => [path.replace(/^\/v1/, ''), withUnreadable(item)]),
+      Object.entries(paths).map(([full, item]) => {
+        const path = full.replace(/^\/v1/, '');
+        return [path, completed(new URL(productionBaseUrl, HOME).href + path, item)];
+      }),
     ),
     components: {
       securitySchemes: components?.securitySchemes,
@@ -67,10 +74,12 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
   };
 }
 
-/** Adds the default answer to each operation of a path; no decorator takes a reference to an answer. */
-function withUnreadable(item: PathItemObject): PathItemObject {
-  for (const operation of Object.values(item) as Partial<OperationObject>[]) {
-    if (operation.responses) operation.responses.default = { $ref: '#/components/responses/Unreadable' };
+/** Adds to each operation of a path what no decorator does: the default answer, which is a reference, and the code samples, made of all the rest. */
+function completed(address: string, item: PathItemObject): PathItemObject {
+  for (const [method, operation] of Object.entries(item) as [string, Partial<OperationObject>][]) {
+    if (!operation.responses) continue;
+    operation.responses.default = { $ref: '#/components/responses/Unreadable' };
+    Object.assign(operation, { 'x-codeSamples': codeSamples(address, method, operation as OperationObject) });
   }
   return item;
 }

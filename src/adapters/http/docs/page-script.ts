@@ -56,6 +56,39 @@ const callableServers = {
   },
 };
 
+// Swagger UI knows no x-codeSamples: they are shown above the answers, with the address of the server that is chosen.
+const LANGUAGES = { Shell: 'bash', JavaScript: 'javascript', Python: 'python' };
+const codeSamples = {
+  components: {
+    CodeSamples: ({ React, getComponent, specSelectors, oas3Selectors, path, method }) => {
+      const HighlightCode = getComponent('HighlightCode', true);
+      const address = oas3Selectors.selectedServer() || here;
+      const samples = specSelectors.specJson().getIn(['paths', path, method, 'x-codeSamples']).toJS();
+      return samples.map(({ lang, label, source }) =>
+        React.createElement(
+          'details',
+          { className: 'code-sample', key: label },
+          React.createElement('summary', null, 'Example in ' + label),
+          React.createElement(
+            HighlightCode,
+            { language: LANGUAGES[lang], canCopy: true },
+            source.replace(/https?:\\S+\\/v1(?=\\/)/, () => address),
+          ),
+        ),
+      );
+    },
+  },
+  wrapComponents: {
+    responses: (Original, { React, getComponent }) => (props) =>
+      React.createElement(
+        React.Fragment,
+        null,
+        React.createElement(getComponent('CodeSamples', true), { React, path: props.path, method: props.method }),
+        React.createElement(Original, props),
+      ),
+  },
+};
+
 // The key is kept for as long as the tab is open, or if its reader asks for it, until it is logged out.
 const KEY = 'petstore.authorized';
 let keep = false;
@@ -134,7 +167,7 @@ new MutationObserver(() => {
 const ui = SwaggerUIBundle({
   url: 'openapi.json',
   domNode: root,
-  plugins: [exactBodies, callableServers, keptKey, accessible],
+  plugins: [exactBodies, callableServers, codeSamples, keptKey, accessible],
   onComplete() {
     if (authorized !== null) ui.authActions.restoreAuthorization({ authorized: JSON.parse(authorized) });
   },

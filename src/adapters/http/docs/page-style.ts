@@ -23,6 +23,10 @@ export const STYLE = `:root { color-scheme: light dark; }
 .swagger-ui .opblock.opblock-deprecated { opacity: 1; }
 .swagger-ui .opblock.opblock-deprecated .opblock-summary-method { background: #5c6370; }
 .swagger-ui .highlight-code .download-contents { background: #5c6370; }
+.swagger-ui .code-sample { margin: 0 20px; font-size: 14px; }
+.swagger-ui .code-sample summary { padding: 6px 0; cursor: pointer; }
+.swagger-ui .code-sample + .responses-wrapper { margin-top: 12px; }
+.swagger-ui .microlight span[style*='136, 136, 136'] { color: #b5babd !important; }
 .swagger-ui .microlight span[style*='211, 99, 99'] { color: #ffa5a0 !important; }
 html:not(.dark-mode) .swagger-ui [class*='json-schema-2020-12-'] :is(p, span, button, strong):not([class*='constraint']) { color: #3b4151; }
 html:not(.dark-mode) .swagger-ui :is(.json-schema-2020-12-expand-deep-button, .json-schema-2020-12__attribute) { color: #3b4151; }
