@@ -24,6 +24,7 @@ export const STYLE = `:root { color-scheme: light dark; }
 .swagger-ui .opblock.opblock-deprecated .opblock-summary-method { background: #5c6370; }
 .swagger-ui .highlight-code .download-contents { background: #5c6370; }
 .swagger-ui .code-sample { margin: 0 20px; font-size: 14px; }
+.swagger-ui .code-sample .copy-to-clipboard { right: 10px; }
 .swagger-ui .code-sample summary { padding: 6px 0; cursor: pointer; }
 .swagger-ui .code-sample + .responses-wrapper { margin-top: 12px; }
 .swagger-ui .microlight span[style*='136, 136, 136'] { color: #b5babd !important; }
