@@ -15,6 +15,7 @@ import { RevisionCache } from './adapters/http/pets/revision-cache.js';
 import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
 import { StorePatience } from './adapters/http/store-patience.js';
 import type { Metrics } from './adapters/metrics/metrics.js';
+import type { Tracing } from './adapters/tracing/tracing.js';
 import { Chores } from './adapters/timer/chores.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
@@ -38,8 +39,13 @@ export class AppModule implements OnModuleDestroy, OnApplicationShutdown {
     private readonly counts: Counts,
   ) {}
 
-  /** The service as the configuration says, measured by `metrics`. */
-  static of({ database, databaseLimits, apiKeys, http, counting }: Config, metrics?: Metrics): DynamicModule {
+  /** The service as the configuration says, measured by `metrics` and traced by `tracing`. */
+  static of(
+    { database, databaseLimits, apiKeys, http, counting }: Config,
+    metrics?: Metrics,
+    tracing?: Tracing,
+  ): DynamicModule {
+    const observers = [tracing, metrics].filter((each) => each !== undefined);
     return {
       module: AppModule,
       // The order of the controllers is the order of the routes: what is left over comes last.
@@ -59,11 +65,12 @@ export class AppModule implements OnModuleDestroy, OnApplicationShutdown {
         {
           provide: Store,
           useFactory: (secrets: Secrets) =>
-            openStore(database, databaseLimits, secrets, (message) => logger.warn(message), metrics),
+            openStore(database, databaseLimits, secrets, (message) => logger.warn(message), observers),
           inject: [Secrets],
         },
         // Here for the hooks by which it starts and ends with the service.
         { provide: 'Metrics', useValue: metrics },
+        { provide: 'Tracing', useValue: tracing },
         { provide: PetRepository, useFactory: ({ pets }: Store) => pets, inject: [Store] },
         { provide: ApiKeyRepository, useFactory: ({ keys }: Store) => keys, inject: [Store] },
         { provide: Installation, useFactory: ({ installation }: Store) => installation, inject: [Store] },

@@ -4,6 +4,7 @@ import { redisUrl } from './adapters/counting/redis-url.js';
 import { HttpSettings } from './adapters/http/http-settings.js';
 import { LOG_LEVELS, LogSettings } from './adapters/log/log-settings.js';
 import { MetricsSettings } from './adapters/metrics/metrics-settings.js';
+import { SAMPLERS, TracingSettings } from './adapters/tracing/tracing-settings.js';
 import { DatabaseLimits, DatabaseUrl, databaseUrl } from './adapters/persistence/database-url.js';
 import { quoted, UsageError } from './application/errors.js';
 
@@ -29,6 +30,8 @@ export interface Config {
   readonly log: LogSettings;
   /** Undefined for no metrics. */
   readonly metrics: MetricsSettings | undefined;
+  /** Undefined for no traces. */
+  readonly tracing: TracingSettings | undefined;
 }
 
 /** Variables by name. */
@@ -92,9 +95,7 @@ export function readConfig(env: Environment = environment()): Config {
 
   const production = text('NODE_ENV') === 'production';
   // Where a person watches, the greeting should stay in sight.
-  const wanted = text('LOG_LEVEL') ?? (production ? 'info' : 'warn');
-  const level = LOG_LEVELS.find((each) => each === wanted);
-  if (!level) throw new UsageError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}, not ${quoted(wanted)}.`);
+  const level = oneOf('LOG_LEVEL', text('LOG_LEVEL') ?? (production ? 'info' : 'warn'), LOG_LEVELS);
 
   const workers = integer('WEB_CONCURRENCY', 1, 1, 64);
   const database = databaseUrl('DATABASE_URL', text('DATABASE_URL') ?? 'sqlite:./data/petstore.sqlite');
@@ -131,6 +132,14 @@ export function readConfig(env: Environment = environment()): Config {
     );
   }
 
+  const endpoint = collector('OTEL_EXPORTER_OTLP_ENDPOINT', text('OTEL_EXPORTER_OTLP_ENDPOINT'));
+  const tracing = {
+    serviceName: text('OTEL_SERVICE_NAME') ?? 'petstore',
+    sampler: oneOf('OTEL_TRACES_SAMPLER', text('OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on', SAMPLERS),
+    ratio: ratio('OTEL_TRACES_SAMPLER_ARG', text('OTEL_TRACES_SAMPLER_ARG') ?? '1'),
+    flushTimeout: Math.ceil(0.05 * (stopTimeout - stopDelay)),
+  };
+
   return {
     port: integer('PORT', 3000, 0, 65_535),
     host: host('HOST'),
@@ -153,7 +162,7 @@ export function readConfig(env: Environment = environment()): Config {
       storeTimeout: databaseLimits.poolTimeout + databaseLimits.statementTimeout,
       maxConnections: integer('MAX_CONNECTIONS', 10_000, 1, 1_000_000),
       stopLinger,
-      // The rest is for the store and the log.
+      // The rest is for the traces, the store and the log.
       closeTimeout: Math.ceil(0.9 * (stopTimeout - stopDelay)),
       rateLimit,
       authFailureLimit,
@@ -167,7 +176,33 @@ export function readConfig(env: Environment = environment()): Config {
       text('METRICS_PORT') === undefined
         ? undefined
         : { port: integer('METRICS_PORT', 0, 0, 65_535), host: host('METRICS_HOST') },
+    tracing: endpoint === undefined ? undefined : { endpoint, ...tracing },
   };
+}
+
+function oneOf<Value extends string>(name: string, value: string, allowed: readonly Value[]): Value {
+  const found = allowed.find((each) => each === value);
+  if (!found) throw new UsageError(`${name} must be one of ${allowed.join(', ')}, not ${quoted(value)}.`);
+  return found;
+}
+
+function ratio(name: string, value: string): number {
+  if (!/^(?:0(?:\.\d{1,15})?|1(?:\.0{1,15})?)$/.test(value)) {
+    throw new UsageError(`${name} must be a number from 0 to 1, such as 0.05, not ${quoted(value)}.`);
+  }
+  return Number(value);
+}
+
+/** What else a collector wants, such as a token, is a header: an address has no place for it, nor has the message. */
+function collector(name: string, value: string | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new UsageError(
+      `${name} must be the http or https address of a collector, such as http://127.0.0.1:4318, without user, password or query; OTEL_EXPORTER_OTLP_HEADERS is for what it wants besides.`,
+    );
+  }
+  return url.href.replace(/\/$/, '');
 }
 
 function keysFile(path: string | undefined): string | undefined {

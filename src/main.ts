@@ -159,7 +159,13 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { createApp } = await import('./app.js');
   const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
   const app = await createApp(
-    { ...readConfig(), database: { engine: 'memory' }, metrics: undefined, counting: NOTHING_COUNTED },
+    {
+      ...readConfig(),
+      database: { engine: 'memory' },
+      metrics: undefined,
+      tracing: undefined,
+      counting: NOTHING_COUNTED,
+    },
     log,
   );
   try {

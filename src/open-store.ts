@@ -1,6 +1,6 @@
 import type { DatabaseLimits, DatabaseUrl } from './adapters/persistence/database-url.js';
 import { makeSqliteFile } from './adapters/persistence/sqlite-file.js';
-import type { DatabaseObserver } from './adapters/persistence/typeorm/database.js';
+import type { DatabaseObserver } from './adapters/persistence/typeorm/database-observer.js';
 import type { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import type { Installation } from './application/installation.port.js';
 import type { PetRepository } from './application/pets/pet-repository.port.js';
@@ -18,14 +18,14 @@ export abstract class Store {
 
 /**
  * Opens the store that a URL names; the modules of a kind that is not used are not even loaded. `report` is told in a sentence when the
- * database cannot be reached, and when it can again; `observer` what it is asked to do.
+ * database cannot be reached, and when it can again; `observers` see what it is asked to do.
  */
 export async function openStore(
   url: DatabaseUrl,
   limits: DatabaseLimits,
   secrets: Secrets,
   report: (message: string) => void,
-  observer?: DatabaseObserver,
+  observers?: readonly DatabaseObserver[],
 ): Promise<Store> {
   if (url.engine === 'memory') {
     const { MemoryApiKeyRepository } = await import('./adapters/persistence/memory/memory-api-key.repository.js');
@@ -44,7 +44,7 @@ export async function openStore(
   const { TypeOrmApiKeyRepository } = await import('./adapters/persistence/typeorm/keys/typeorm-api-key.repository.js');
   const { TypeOrmInstallation } = await import('./adapters/persistence/typeorm/installation/typeorm-installation.js');
   const { TypeOrmPetRepository } = await import('./adapters/persistence/typeorm/pets/typeorm-pet.repository.js');
-  const database = await openDatabase(url, limits, report, observer);
+  const database = await openDatabase(url, limits, report, observers);
   return {
     pets: new TypeOrmPetRepository(database),
     keys: new TypeOrmApiKeyRepository(database),

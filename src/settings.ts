@@ -59,6 +59,18 @@ export const SETTINGS = [
   },
   { name: 'METRICS_PORT', words: 'The port where metrics are served; nowhere if not set', example: '9464' },
   { name: 'METRICS_HOST', words: 'The address where metrics are served', unset: '127.0.0.1' },
+  {
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    words: 'A collector of OpenTelemetry, where traces go by OTLP over HTTP; nowhere if not set',
+    example: 'http://127.0.0.1:4318',
+  },
+  { name: 'OTEL_SERVICE_NAME', words: 'What the service is called in traces', unset: 'petstore' },
+  {
+    name: 'OTEL_TRACES_SAMPLER',
+    words: 'Which traces are kept, by the names of OpenTelemetry',
+    unset: 'parentbased_always_on',
+  },
+  { name: 'OTEL_TRACES_SAMPLER_ARG', words: 'Which part of them, 0 to 1, for a sampler by ratio', unset: '1' },
   { name: 'HEADERS_TIMEOUT', words: 'Within what time a header section must have arrived, in ms', unset: '10000' },
   { name: 'REQUEST_TIMEOUT', words: 'Within what time a whole request must have arrived, in ms', unset: '15000' },
   {

@@ -352,6 +352,45 @@ const SETTINGS: readonly Setting[] = [
     ],
     bad: ['65536', ...BAD_INTEGERS],
   },
+  {
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    read: ({ tracing }) => tracing,
+    unset: undefined,
+    good: [
+      ['http://127.0.0.1:4318', 'http://127.0.0.1:4318'],
+      ['https://collector.example.com/otlp/', 'https://collector.example.com/otlp'],
+      ['http://[::1]:4318', 'http://[::1]:4318'],
+    ].map(([value = '', endpoint]) => [
+      value,
+      { endpoint, serviceName: 'petstore', sampler: 'parentbased_always_on', ratio: 1, flushTimeout: 500 },
+    ]),
+    bad: [
+      'collector:4318',
+      '127.0.0.1:4318',
+      'grpc://collector:4317',
+      'http://',
+      'http://a b',
+      'http://user:hunter2@collector:4318',
+      'http://hunter2@collector:4318',
+      'http://collector:4318?token=hunter2',
+      'http://collector:4318#hunter2',
+      'x'.repeat(100_000),
+    ],
+  },
+  {
+    name: 'OTEL_TRACES_SAMPLER',
+    read: () => undefined,
+    unset: undefined,
+    good: [],
+    bad: ['jaeger_remote', 'always', 'ALWAYS_ON', 'always_on ', 'constructor', 'x'.repeat(100_000)],
+  },
+  {
+    name: 'OTEL_TRACES_SAMPLER_ARG',
+    read: () => undefined,
+    unset: undefined,
+    good: [],
+    bad: ['x', '-0.1', '1.1', '2', '.5', '1e-1', '0,5', ' 0.5', '1'.repeat(100_000)],
+  },
   base('PUBLIC_BASE_URL', ({ http }) => http.baseUrl),
   base('PRODUCTION_BASE_URL', ({ http }) => http.productionBaseUrl),
   base('STAGING_BASE_URL', ({ http }) => http.stagingBaseUrl),
@@ -498,6 +537,20 @@ describe('the environment', () => {
         /^STOP_TIMEOUT must be more than STOP_DELAY and STOP_LINGER together, 1000 .* not 1000\.$/,
       );
     }
+  });
+
+  it('has a name and a sampler for the traces, if they have a collector', () => {
+    const tracing = (variables: Record<string, string>) =>
+      readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', ...variables }).tracing;
+    expect(tracing({ OTEL_SERVICE_NAME: 'pets' })).toMatchObject({ serviceName: 'pets' });
+    expect(tracing({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' })).toMatchObject({
+      sampler: 'traceidratio',
+      ratio: 0.25,
+    });
+    for (const [value, ratio] of Object.entries({ 0: 0, 1: 1, '1.0': 1, '0.05': 0.05 }))
+      expect(tracing({ OTEL_TRACES_SAMPLER_ARG: value })).toMatchObject({ ratio });
+    expect(tracing({ STOP_TIMEOUT: '5000', STOP_DELAY: '3000' })).toMatchObject({ flushTimeout: 100 });
+    expect(readConfig({ OTEL_SERVICE_NAME: 'pets' }).tracing).toBeUndefined();
   });
 
   it('has an address for the metrics, if they have a port', () => {

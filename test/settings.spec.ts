@@ -23,8 +23,8 @@ describe('the settings', () => {
     const uncommented = parseEnv(example.replaceAll(/^# (?=[A-Z_]+=)/gm, '')) as Record<string, string>;
     expect(Object.keys(uncommented).sort()).toEqual(SETTINGS.map(({ name }) => name).sort());
     expect(readConfig(uncommented)).toEqual(readConfig({}));
-    const withMetrics = { ...uncommented, METRICS_PORT: '0' };
-    expect(readConfig(withMetrics)).toEqual(readConfig({ METRICS_PORT: '0' }));
+    const others = { METRICS_PORT: '0', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+    expect(readConfig({ ...uncommented, ...others })).toEqual(readConfig(others));
   });
 
   it('take their examples', () => {

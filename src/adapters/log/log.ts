@@ -33,7 +33,7 @@ export class Log implements LoggerService {
   }
 
   /** Writes the line of a request that has ended. Health checks come all the time; at this level only those that fail have a line. */
-  request({ id, method, route, status, duration, key, aborted }: Exchange): void {
+  request({ id, method, route, status, duration, key, aborted, trace }: Exchange): void {
     const line = {
       request: id,
       method,
@@ -42,6 +42,8 @@ export class Log implements LoggerService {
       ms: Math.round(duration * 1000) / 1000,
       key,
       aborted: aborted || undefined,
+      trace_id: trace?.traceId,
+      span_id: trace?.spanId,
     };
     if (route?.startsWith('/health/') && status < 400) this.pino.debug(line);
     else this.pino.info(line);

@@ -79,9 +79,14 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     if (key !== undefined && operation === DEPRECATED) this.deprecatedCalls.inc({ operation, key });
   }
 
-  /** Counts a question to the database that has been answered; the time is in milliseconds. */
-  query(duration: number): void {
-    this.queries.observe(duration / 1000);
+  /** Measures a question to the database. */
+  async query<T>(_summary: string, ask: () => Promise<T>): Promise<T> {
+    const begun = performance.now();
+    try {
+      return await ask();
+    } finally {
+      this.queries.observe((performance.now() - begun) / 1000);
+    }
   }
 
   /** Counts a question that has waited for a connection of a pool; the time is in milliseconds. */
@@ -89,9 +94,13 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     this.waits.observe({ pool }, duration / 1000);
   }
 
-  /** Counts a commit of so many pets. */
-  commit(pets: number): void {
-    this.commits.observe(pets);
+  /** Counts a commit of as many pets as there are requests for it. */
+  async commit<T>({ length }: { readonly length: number }, commit: () => Promise<T>): Promise<T> {
+    try {
+      return await commit();
+    } finally {
+      this.commits.observe(length);
+    }
   }
 
   /** Notes whether all that have the same `RATE_LIMIT_URL` share the counts of the limits now. */

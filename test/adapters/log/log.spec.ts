@@ -17,6 +17,7 @@ const REQUEST = {
   duration: 1.23456,
   key: 'my shop',
   aborted: false,
+  trace: undefined,
 };
 
 describe('the log', () => {

@@ -1,4 +1,6 @@
-import { Response } from './response.js';
+import type { Request } from './request.js';
+import type { Response } from './response.js';
+import { type TraceContext, traceParent } from './trace-context.js';
 
 /** How a request ended. It holds nothing that a client chose freely: no key, no query, no body. */
 export interface Exchange {
@@ -18,10 +20,17 @@ export interface Exchange {
   readonly key: string | undefined;
   /** Whether the connection ended before the whole answer was out. */
   readonly aborted: boolean;
+  /** The service's own span; that of the client's trace alone if the service makes none; undefined if neither has one. */
+  readonly trace: TraceContext | undefined;
 }
 
-/** Is told of each request once, when it has ended. */
-export type ExchangeObserver = (exchange: Exchange) => void;
+/** Watches the requests. */
+export interface ExchangeObserver {
+  /** The turn of a request that could be read has come: `look` begins to answer it, and is called at once. Absent if nobody cares. */
+  readonly begin?: ((request: Request, look: () => void) => void) | undefined;
+  /** Is told of each request once, when it has ended. */
+  readonly request: (exchange: Exchange) => void;
+}
 
 /** How the request of this response ended, once it has. */
 export function exchangeOf(response: Response): Exchange {
@@ -35,5 +44,11 @@ export function exchangeOf(response: Response): Exchange {
     duration: performance.now() - request.startedAt,
     key: request.apiKey?.name,
     aborted: !response.writableFinished,
+    trace: request.trace ?? clientTrace(request),
   };
+}
+
+function clientTrace({ headers }: Request): TraceContext | undefined {
+  const parent = traceParent(headers.traceparent);
+  return parent && { traceId: parent.traceId, spanId: undefined };
 }

@@ -34,10 +34,10 @@ export class PetstoreAdapter extends ExpressAdapter {
   private readonly connections = new Map<Socket, Connection>();
   private readonly stop: Stop;
 
-  /** `observe` is told of every request. */
+  /** `observer` is told of every request. */
   constructor(
     private readonly settings: HttpSettings,
-    private readonly observe: ExchangeObserver,
+    private readonly observer: ExchangeObserver,
   ) {
     const app = express();
     // The router takes these when it is first used, and never again.
@@ -145,23 +145,25 @@ export class PetstoreAdapter extends ExpressAdapter {
   }
 
   private listenTo(server: Server<typeof Request, typeof Response>, app: express.Express): void {
+    const { begin } = this.observer;
     const connectionOf = (socket: unknown) => this.connections.get(socket as Socket);
     server.on('connection', (socket) => {
-      this.connections.set(socket, new Connection(socket, this.observe, this.stop));
+      this.connections.set(socket, new Connection(socket, this.observer.request, this.stop));
       socket.once('close', () => this.connections.delete(socket));
     });
     const requested = (request: Request, response: Response) => {
       const connection = connectionOf(request.socket);
       const isHttp = namesHttp(request);
-      connection?.request(response, () => {
+      const look = () => {
         const fault = headFault(request, isHttp);
-        if (fault) return connection.refuse(response, fault);
+        if (fault) return connection?.refuse(response, fault);
         // Nest has a route for every path, and catches what its handlers throw: whatever ends here is a fault of the router.
         app(request as unknown as express.Request, response as unknown as express.Response, (error: unknown) => {
           logger.error(error);
-          connection.refuse(response, ApiError.of('internal_error'));
+          connection?.refuse(response, ApiError.of('internal_error'));
         });
-      });
+      };
+      connection?.request(response, begin ? () => begin(request, look) : look);
     };
     // Whether to continue is said when the body is wanted, after the key was accepted.
     for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, requested);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import type { ApiKey } from '../../../domain/keys/api-key.js';
+import type { TraceContext } from './trace-context.js';
 
 const KEPT_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -23,6 +24,9 @@ export class Request extends IncomingMessage {
 
   /** The route that matched, once the router has noted it: its path with the names of the parameters. */
   route?: { readonly path: string };
+
+  /** Where it stands in a trace, if the service traces it. */
+  trace?: TraceContext;
 
   private requestId?: string;
 

@@ -1,7 +1,8 @@
 import { StoreUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { within } from '../../../application/within.js';
-import { connect, disconnect, driverError, Engine, isUnavailable, PoolState, ServerState } from './engines/engine.js';
+import type { Asker, Caller, DatabaseObserver } from './database-observer.js';
+import { connect, disconnect, driverError, Engine, isUnavailable } from './engines/engine.js';
 import { NotPrimary } from './engines/primary.js';
 import { applySteps, requireEncoding, schemaSteps } from './schema-steps.js';
 
@@ -22,18 +23,6 @@ const READY_PATIENCE = 1_500;
 
 /** How long the server may take to say what it is, in milliseconds. */
 const SERVER_PATIENCE = 1_000;
-
-/** Is told what the database is asked to do. */
-export interface DatabaseObserver {
-  /** A question was answered, or failed, after so many milliseconds. */
-  query(duration: number): void;
-  /** So many pets were committed together. */
-  commit(pets: number): void;
-  /** A question has waited so many milliseconds for a connection of this pool, if in vain too. */
-  wait(pool: PoolState['pool'], duration: number): void;
-  /** The pools and the server are as these tell, whenever they are asked; `server` rejects if it is not told within a second. */
-  watch(pools: () => PoolState[], server: () => Promise<ServerState>): void;
-}
 
 /** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `run`. */
 export class Database implements Readiness {
@@ -59,7 +48,7 @@ export class Database implements Readiness {
     private readonly engine: Engine,
     private readonly report: (message: string) => void,
     private readonly maxWaiting = Infinity,
-    readonly observer?: DatabaseObserver,
+    private readonly observer?: DatabaseObserver,
     private readonly patience = 8_000,
     private readonly now = () => performance.now(),
   ) {}
@@ -72,7 +61,7 @@ export class Database implements Readiness {
     const { engine } = this;
     if (engine.pools && engine.serverState) {
       const server = () => within(SERVER_PATIENCE, engine.serverState!(), late);
-      this.observer?.watch(() => engine.pools!(), server);
+      this.observer?.watch?.(() => engine.pools!(), server);
     }
     return (this.attempt = this.connect());
   }
@@ -90,13 +79,13 @@ export class Database implements Readiness {
   }
 
   /** Admits a request that waits for one query that writes, and runs it. */
-  write<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
-    return this.admit((deadline) => this.query(query, deadline));
+  write<T>(summary: string, query: (engine: Engine) => Promise<T>): Promise<T> {
+    return this.admit((deadline) => this.query(summary, query, deadline));
   }
 
   /** The same for one that only reads. */
-  read<T>(query: (engine: Engine) => Promise<T>): Promise<T> {
-    return this.admit((deadline) => this.query(query, deadline, true));
+  read<T>(summary: string, query: (engine: Engine) => Promise<T>): Promise<T> {
+    return this.admit((deadline) => this.query(summary, query, deadline, true));
   }
 
   /** Throws `StoreUnavailable` if the deadline of a request has passed: nobody waits any more for what would be done for it. */
@@ -107,33 +96,28 @@ export class Database implements Readiness {
   /**
    * Runs a query, for requests that were admitted: again and again until their deadline if another transaction is in the way, and a few times
    * if its connection was lost and it `isRepeatable`, which is to say that it makes no difference if it was done before. Makes
-   * `StoreUnavailable` of every error that says that the database cannot answer now.
+   * `StoreUnavailable` of every error that says that the database cannot answer now. The observer is told the `summary`, such as `SELECT pet`, and
+   * for whom the query is if it is for others than who calls.
    */
-  async query<T>(
+  query<T>(
+    summary: string,
     query: (engine: Engine) => Promise<T>,
     deadline = this.now() + this.patience,
     isRepeatable = false,
+    askers?: readonly Asker[],
   ): Promise<T> {
-    const repeats = isRepeatable ? [...REPEAT_PAUSES] : [];
-    const begun = this.observer ? performance.now() : 0;
-    try {
-      if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);
-      this.checkDeadline(deadline);
-      for (;;) {
-        try {
-          return await query(this.engine);
-        } catch (error) {
-          const failure = this.engine.failure(error);
-          if (!isUnavailable(failure)) throw error;
-          const pause = failure === 'busy' ? BUSY_PAUSE : failure === 'lost' ? repeats.shift() : undefined;
-          if (pause === undefined || this.now() + pause >= deadline)
-            throw new StoreUnavailable('The database cannot answer.', { cause: error });
-          await new Promise((resolve) => setTimeout(resolve, pause));
-        }
-      }
-    } finally {
-      this.observer?.query(performance.now() - begun);
-    }
+    if (!this.observer) return this.run(query, deadline, isRepeatable);
+    return this.observer.query(summary, () => this.run(query, deadline, isRepeatable), askers);
+  }
+
+  /** Runs what commits pets together for these requests, and has the observer see it. */
+  commit<T>(askers: readonly Asker[], commit: () => Promise<T>): Promise<T> {
+    return this.observer ? this.observer.commit(askers, commit) : commit();
+  }
+
+  /** See `DatabaseObserver.callers`. */
+  callers(): readonly Caller[] | undefined {
+    return this.observer?.callers?.();
   }
 
   check(): Promise<void> {
@@ -183,6 +167,24 @@ export class Database implements Readiness {
     this.report(astray ?? 'The database is the one that was opened again; the service is ready.');
   }
 
+  private async run<T>(query: (engine: Engine) => Promise<T>, deadline: number, isRepeatable: boolean): Promise<T> {
+    const repeats = isRepeatable ? [...REPEAT_PAUSES] : [];
+    if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);
+    this.checkDeadline(deadline);
+    for (;;) {
+      try {
+        return await query(this.engine);
+      } catch (error) {
+        const failure = this.engine.failure(error);
+        if (!isUnavailable(failure)) throw error;
+        const pause = failure === 'busy' ? BUSY_PAUSE : failure === 'lost' ? repeats.shift() : undefined;
+        if (pause === undefined || this.now() + pause >= deadline)
+          throw new StoreUnavailable('The database cannot answer.', { cause: error });
+        await new Promise((resolve) => setTimeout(resolve, pause));
+      }
+    }
+  }
+
   private async ask(): Promise<void> {
     try {
       await within(READY_PATIENCE, this.askNow(), () => new StoreUnavailable('The database does not answer in time.'));
@@ -195,13 +197,13 @@ export class Database implements Readiness {
 
   private async askNow(): Promise<void> {
     if (this.looking) await this.look();
-    await this.read((engine) => engine.rows({ sql: 'SELECT id FROM pet LIMIT 1', values: [] }));
+    await this.read('SELECT pet', (engine) => engine.rows({ sql: 'SELECT id FROM pet LIMIT 1', values: [] }));
   }
 
   private async connect(): Promise<void> {
     try {
       await connect(this.engine);
-      if (this.observer) this.engine.tellWaits?.((pool, duration) => this.observer?.wait(pool, duration));
+      if (this.observer?.wait) this.engine.tellWaits?.((pool, duration) => this.observer?.wait?.(pool, duration));
       await requireEncoding(this.engine);
       const steps = await schemaSteps(this.engine.dataSource);
       if (steps.some(({ applied }) => !applied)) await applySteps(this.engine);

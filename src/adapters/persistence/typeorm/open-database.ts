@@ -1,6 +1,7 @@
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { StoreUnavailable } from '../../../application/errors.js';
-import { Database, DatabaseObserver, said } from './database.js';
+import { Database, said } from './database.js';
+import { DatabaseObserver, together } from './database-observer.js';
 import { connect, disconnect, Engine, isUnavailable } from './engines/engine.js';
 
 /**
@@ -24,10 +25,10 @@ export async function openDatabase(
   url: LastingUrl,
   limits: DatabaseLimits,
   report: (message: string) => void,
-  observer?: DatabaseObserver,
+  observers: readonly DatabaseObserver[] = [],
 ): Promise<Database> {
   const patience = limits.poolTimeout + limits.statementTimeout;
-  const database = new Database(await engineOf(url, limits), report, limits.maxWaiting, observer, patience);
+  const database = new Database(await engineOf(url, limits), report, limits.maxWaiting, together(observers), patience);
   try {
     await database.open();
     return database;

@@ -42,7 +42,7 @@ export class Connection {
   /** `observe` is told of each request when it has ended, those that cannot be read included. */
   constructor(
     private readonly socket: Socket,
-    private readonly observe: ExchangeObserver,
+    private readonly observe: ExchangeObserver['request'],
     private readonly stop: Stop,
   ) {
     // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.

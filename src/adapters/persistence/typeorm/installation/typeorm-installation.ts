@@ -9,7 +9,7 @@ export class TypeOrmInstallation extends Installation {
   }
 
   async cursorSecret(): Promise<string> {
-    const fact = await this.database.read((engine) =>
+    const fact = await this.database.read('SELECT installation', (engine) =>
       engine.readSource.getRepository(InstallationSchema).findOneByOrFail({ name: 'cursor_secret' }),
     );
     return fact.value;

@@ -23,20 +23,22 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 
   async add(key: ApiKey): Promise<void> {
     // A copy, because TypeORM writes into what it inserts.
-    await this.write(ApiKeySchema, (keys) => keys.insert({ ...key }));
+    await this.write('INSERT api_key', (keys) => keys.insert({ ...key }));
     this.ownChanges++;
   }
 
   async find(digest: string): Promise<ApiKey | undefined> {
-    return (await this.read(ApiKeySchema, (keys) => keys.findOneBy({ digest }))) ?? undefined;
+    return (await this.read('SELECT api_key', ApiKeySchema, (keys) => keys.findOneBy({ digest }))) ?? undefined;
   }
 
   list(): Promise<ApiKey[]> {
-    return this.read(ApiKeySchema, (keys) => keys.find({ order: { createdAt: 'ASC', digest: 'ASC' } }));
+    return this.read('SELECT api_key', ApiKeySchema, (keys) =>
+      keys.find({ order: { createdAt: 'ASC', digest: 'ASC' } }),
+    );
   }
 
   async revoke(digest: string, at: Date): Promise<void> {
-    await this.write(ApiKeySchema, (keys) =>
+    await this.write('UPDATE api_key', (keys) =>
       keys
         .createQueryBuilder()
         .update()
@@ -49,7 +51,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   async rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
-    const isDone = await this.database.write((engine) =>
+    const isDone = await this.database.write('UPDATE api_key', (engine) =>
       engine.transaction(() => replace(engine, old, { ...old, ...retired }, successor)),
     );
     this.ownChanges++;
@@ -60,7 +62,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     // In one order everywhere, so that instances do not wait for each other in a circle.
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
     // Not given up as a request is: what is stored after all would be counted once more.
-    await this.database.query(async (engine) => {
+    await this.database.query('UPDATE key_use', async (engine) => {
       for (let attempt = 1; ; attempt++) {
         try {
           return await engine.transaction(() => addUses(engine, inOrder));
@@ -73,7 +75,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   uses(): Promise<KeyUse[]> {
-    return this.read(KeyUseSchema, (rows) => rows.find());
+    return this.read('SELECT key_use', KeyUseSchema, (rows) => rows.find());
   }
 
   revision(): number | undefined {
@@ -82,17 +84,15 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   private read<Entity extends ObjectLiteral, T>(
+    summary: string,
     target: EntityTarget<Entity>,
     query: (rows: Repository<Entity>) => Promise<T>,
   ) {
-    return this.database.read((engine) => query(engine.readSource.getRepository(target)));
+    return this.database.read(summary, (engine) => query(engine.readSource.getRepository(target)));
   }
 
-  private write<Entity extends ObjectLiteral, T>(
-    target: EntityTarget<Entity>,
-    query: (rows: Repository<Entity>) => Promise<T>,
-  ) {
-    return this.database.write((engine) => query(engine.dataSource.getRepository(target)));
+  private write<T>(summary: string, query: (keys: Repository<ApiKey>) => Promise<T>) {
+    return this.database.write(summary, (engine) => query(engine.dataSource.getRepository(ApiKeySchema)));
   }
 }
 

@@ -1,8 +1,12 @@
-interface Waiting<Question, Answer> {
+import type { Asker, Caller } from '../database-observer.js';
+
+interface Waiting<Question, Answer> extends Asker {
   readonly question: Question;
   readonly answer: Promise<Answer>;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
+  /** All that ask it, if that matters. */
+  callers: readonly Caller[] | undefined;
   /** That of the last request that asks it. */
   deadline: number;
 }
@@ -32,27 +36,35 @@ export class SharedReads<Question, Answer> {
 
   /**
    * `ask` resolves to the answers of 1 to `most` questions, in their order, and is given the latest of their deadlines. `keyOf` tells
-   * which questions are equal. `check` throws what a question is to be refused with whose deadline has passed.
+   * which questions are equal. `check` throws what a question is to be refused with whose deadline has passed. `callersOf` tells who asks now,
+   * for `ask` to know, or undefined.
    */
   constructor(
     private readonly most: number,
-    private readonly ask: (questions: readonly Question[], deadline: number) => Promise<readonly Answer[]>,
+    private readonly ask: (
+      questions: readonly Question[],
+      deadline: number,
+      askers: readonly Asker[],
+    ) => Promise<readonly Answer[]>,
     private readonly keyOf: (question: Question) => unknown,
     private readonly check: (deadline: number) => void,
+    private readonly callersOf: () => readonly Caller[] | undefined = () => undefined,
   ) {}
 
   /** Resolves to the answer; rejects with what its own query rejects with. Deadlines never decrease from call to call. */
   read(question: Question, deadline: number): Promise<Answer> {
     const key = this.keyOf(question);
+    const callers = this.callersOf();
     let waiting = this.waiting.get(key);
     if (waiting) {
       waiting.deadline = deadline;
+      if (callers) waiting.callers = [...(waiting.callers ?? []), ...callers];
       return waiting.answer;
     }
     let resolve!: (answer: Answer) => void;
     let reject!: (error: unknown) => void;
     const answer = new Promise<Answer>((...settle) => ([resolve, reject] = settle));
-    waiting = { question, answer, resolve, reject, deadline };
+    waiting = { question, answer, resolve, reject, deadline, callers };
     this.waiting.set(key, waiting);
     if (!this.gathering && this.underWay < ROUND_TRIPS) {
       // Behind all that runs in this turn of the event loop without a wait.
@@ -121,7 +133,7 @@ export class SharedReads<Question, Answer> {
     if (batch.length === 0) return [];
     try {
       const questions = batch.map(({ question }) => question);
-      const answers = await this.ask(questions, Math.max(...batch.map(({ deadline }) => deadline)));
+      const answers = await this.ask(questions, Math.max(...batch.map(({ deadline }) => deadline)), batch);
       for (const [i, { resolve }] of batch.entries()) resolve(answers[i] as Answer);
     } catch (error) {
       if (batch.length > 1) return batch;

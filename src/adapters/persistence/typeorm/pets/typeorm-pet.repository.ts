@@ -1,6 +1,7 @@
 import { Added, IdempotencyKey, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Database } from '../database.js';
+import type { Asker } from '../database-observer.js';
 import { Engine } from '../engines/engine.js';
 import { GroupCommit } from './group-commit.js';
 import { addAlone, Addition, addTogether, forgetKeys } from './idempotent-add.js';
@@ -12,8 +13,11 @@ import { SharedReads } from './shared-reads.js';
 const MOST_FINDS = 64;
 const MOST_LISTS = 32;
 
-/** An addition, and until when its request waits for it. */
-interface WaitingAddition extends Addition {
+/** What a read of pets does, for observers. */
+const READ = 'SELECT pet';
+
+/** An addition, whose request it is, and until when that waits for it. */
+interface WaitingAddition extends Addition, Asker {
   readonly deadline: number;
 }
 
@@ -21,7 +25,7 @@ interface WaitingAddition extends Addition {
 export class TypeOrmPetRepository extends PetRepository {
   private readonly adding = new GroupCommit(
     (additions: readonly WaitingAddition[]) =>
-      this.commit(additions.length, additions.at(-1)!.deadline, (engine) => addTogether(engine, additions)),
+      this.commit(additions, additions.at(-1)!.deadline, (engine) => addTogether(engine, additions)),
     ({ deadline }) => this.database.checkDeadline(deadline),
   );
   private readonly keysUnderWay = new KeysUnderWay();
@@ -38,12 +42,13 @@ export class TypeOrmPetRepository extends PetRepository {
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
     const pet = { ...newPet };
+    const callers = this.database.callers();
     return this.database.admit((deadline) => {
-      if (!key) return this.adding.add({ pet, deadline });
+      if (!key) return this.adding.add({ pet, deadline, callers });
       return this.keysUnderWay.add(key, () =>
         this.database.concurrentWriters
-          ? this.commit(1, deadline, (engine) => addAlone(engine, { pet, key }), true)
-          : this.adding.add({ pet, key, deadline }),
+          ? this.commit([{ callers }], deadline, (engine) => addAlone(engine, { pet, key }), true)
+          : this.adding.add({ pet, key, deadline, callers }),
       );
     });
   }
@@ -51,12 +56,12 @@ export class TypeOrmPetRepository extends PetRepository {
   find(id: bigint): Promise<Pet | undefined> {
     return this.database.sharesReads
       ? this.database.admit((deadline) => this.finds.read(id, deadline))
-      : this.database.read((engine) => findOne(engine, id));
+      : this.database.read(READ, (engine) => findOne(engine, id));
   }
 
   list(query: PetQuery): Promise<readonly Pet[]> {
     if (!this.database.sharesReads || !isShareable(query))
-      return this.database.read((engine) => listOne(engine, query));
+      return this.database.read(READ, (engine) => listOne(engine, query));
     const { status, before, limit } = query;
     const lists = status === undefined ? this.lists : this.listsOfStatus;
     return this.database.admit((deadline) => lists.read({ status, before, limit }, deadline));
@@ -72,21 +77,22 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   forgetIdempotencyKeys(before: Date): Promise<number> {
-    return this.database.write((engine) => forgetKeys(engine, before.toISOString()));
+    return this.database.write('DELETE idempotency_key', (engine) => forgetKeys(engine, before.toISOString()));
   }
 
   private async commit<T>(
-    pets: number,
+    additions: readonly Asker[],
     deadline: number,
     add: (engine: Engine) => Promise<T>,
     isRepeatable = false,
   ): Promise<T> {
     try {
-      return await this.database.query(add, deadline, isRepeatable);
+      return await this.database.commit(additions, () =>
+        this.database.query('INSERT pet', add, deadline, isRepeatable),
+      );
     } finally {
       // Even if it failed: a commit whose outcome is not known may have been one.
       this.ownChanges++;
-      this.database.observer?.commit(pets);
     }
   }
 
@@ -98,10 +104,11 @@ export class TypeOrmPetRepository extends PetRepository {
     return new SharedReads(
       most,
       // What is shared is asked again by halves if its connection was lost, and not as it is.
-      (questions, deadline) =>
-        this.database.query((engine) => ask(engine, questions), deadline, questions.length === 1),
+      (questions, deadline, askers) =>
+        this.database.query(READ, (engine) => ask(engine, questions), deadline, questions.length === 1, askers),
       keyOf,
       (deadline) => this.database.checkDeadline(deadline),
+      () => this.database.callers(),
     );
   }
 }

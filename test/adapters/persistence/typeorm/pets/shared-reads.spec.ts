@@ -7,6 +7,8 @@ const MOST = 4;
 interface RoundTrip {
   readonly questions: readonly number[];
   readonly deadline: number;
+  /** For whom it is. */
+  readonly callers: readonly object[];
   /** Answers each question with its text and the number of the round trip. */
   readonly answer: () => void;
   readonly fail: (error: Error) => void;
@@ -19,17 +21,22 @@ class Server {
 
   readonly reads = new SharedReads<number, string>(
     MOST,
-    (questions, deadline) =>
+    (questions, deadline, askers) =>
       new Promise((resolve, reject) => {
         const place = this.roundTrips.length;
         const answer = () => resolve(questions.map((question) => `${question} by ${place}`));
-        this.roundTrips.push({ questions, deadline, answer, fail: reject });
+        const callers = askers.flatMap(({ callers = [] }) => callers);
+        this.roundTrips.push({ questions, deadline, callers, answer, fail: reject });
       }),
     (question) => question,
     (deadline) => {
       if (deadline <= this.now) throw new Error('late');
     },
+    () => this.callers,
   );
+
+  /** Who asks next. */
+  callers: readonly object[] | undefined;
 
   read(question: number, deadline = 100): Promise<string> {
     return this.reads.read(question, deadline);
@@ -75,6 +82,22 @@ describe('shared reads', () => {
     expect(server.roundTrips).toMatchObject([{ questions: [1, 2, 3], deadline: 7 }]);
     server.roundTrips[0]?.answer();
     await expect(answers).resolves.toEqual(['1 by 0', '2 by 0', '3 by 0', '1 by 0']);
+  });
+
+  it('know all that ask what is asked together', async () => {
+    const server = new Server();
+    const [a, b, c] = [{}, {}, {}];
+    for (const [caller, question] of [
+      [a, 1],
+      [b, 2],
+      [c, 1],
+    ] as const) {
+      server.callers = [caller];
+      void server.read(question);
+    }
+    await tick();
+    expect(server.roundTrips[0]?.callers).toHaveLength(3);
+    expect(new Set(server.roundTrips[0]?.callers)).toEqual(new Set([a, b, c]));
   });
 
   it('have a second round trip begin at once, and what comes then share the next one', async () => {

@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { createServer, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A span, as a collector was told of it. */
+export interface CollectedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  readonly name: string;
+  readonly kind: 'INTERNAL' | 'SERVER' | 'CLIENT';
+  readonly attributes: Readonly<Record<string, unknown>>;
+  /** The ids of the spans that it has links to. */
+  readonly links: readonly string[];
+  readonly isError: boolean;
+  readonly traceState: string | undefined;
+  /** What it is a span of: the attributes of the service. */
+  readonly resource: Readonly<Record<string, unknown>>;
+  /** In milliseconds since 1970. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What the JSON of OTLP has of attributes and spans (OpenTelemetry protocol, 1.x). */
+type Attributes = readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
+interface Sent {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: Attributes };
+    readonly scopeSpans: readonly {
+      readonly spans: readonly {
+        readonly traceId: string;
+        readonly spanId: string;
+        readonly parentSpanId?: string;
+        readonly name: string;
+        readonly kind: number;
+        readonly attributes: Attributes;
+        readonly links?: readonly { readonly spanId: string }[];
+        readonly status: { readonly code: number };
+        readonly traceState?: string;
+        readonly startTimeUnixNano: string;
+        readonly endTimeUnixNano: string;
+      }[];
+    }[];
+  }[];
+}
+
+const KINDS = [undefined, 'INTERNAL', 'SERVER', 'CLIENT'] as const;
+
+/** A small collector of OpenTelemetry: takes spans by OTLP over HTTP, as JSON, at `/v1/traces` of a port of the loopback. */
+export class Collector {
+  /** The spans that it was sent, as text too. */
+  readonly spans: CollectedSpan[] = [];
+  text = '';
+
+  /** What it does with a batch: takes it, refuses it, or never answers. */
+  mood: 'takes' | 'refuses' | 'hangs' = 'takes';
+
+  private constructor(private readonly server: Server) {}
+
+  static async open(port = 0): Promise<Collector> {
+    const server = createServer();
+    const collector = new Collector(server);
+    server.on('request', (request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+      request.on('end', () => {
+        if (collector.mood === 'hangs') return;
+        if (collector.mood === 'refuses' || request.url !== '/v1/traces') return void response.writeHead(403).end();
+        collector.take(body);
+        response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
+      });
+    });
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    return collector;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** What `OTEL_EXPORTER_OTLP_ENDPOINT` is to be. */
+  get endpoint(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  async close(): Promise<void> {
+    this.server.close();
+    this.server.closeAllConnections();
+    await once(this.server, 'close');
+  }
+
+  private take(body: string): void {
+    this.text += body;
+    for (const { resource, scopeSpans } of (JSON.parse(body) as Sent).resourceSpans) {
+      for (const { kind, attributes, links, status, startTimeUnixNano, endTimeUnixNano, ...span } of scopeSpans.flatMap(
+        ({ spans }) => spans,
+      )) {
+        this.spans.push({
+          traceId: span.traceId,
+          spanId: span.spanId,
+          parentSpanId: span.parentSpanId || undefined,
+          name: span.name,
+          kind: KINDS[kind] ?? 'INTERNAL',
+          attributes: valuesOf(attributes),
+          links: (links ?? []).map(({ spanId }) => spanId),
+          isError: status.code === 2,
+          traceState: span.traceState,
+          resource: valuesOf(resource.attributes),
+          start: Number(startTimeUnixNano) / 1e6,
+          end: Number(endTimeUnixNano) / 1e6,
+        });
+      }
+    }
+  }
+}
+
+function valuesOf(attributes: Attributes): Record<string, unknown> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+}
