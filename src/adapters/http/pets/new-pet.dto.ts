@@ -34,7 +34,7 @@ export class NewPetDto {
   // Beside allOf, the default would have openapi-typescript take the field for one that must be given.
   @ApiProperty({
     description: 'The availability of the animal; `available` if the field is absent. It cannot be null.',
-    allOf: [PET_STATUS, { default: DEFAULT_STATUS }],
+    allOf: [PET_STATUS, { type: 'string', default: DEFAULT_STATUS }],
   })
   @MayBeAbsent()
   @IsIn(PET_STATUSES, { message: `$property must be one of $constraint1, not ${GIVEN}` })
