@@ -26,14 +26,24 @@ export class Ledger {
   readonly unknown = new Set<string>();
   readonly statuses = new Map<string, number>();
   readonly problems: string[] = [];
-  /** When the last read was answered with 503, and the last create with 201, on the clock of `performance.now()`. */
-  lastFailedRead = 0;
-  lastAdded = 0;
+  /** When each port has answered a read with 503, and a create with 201, for the last time, on the clock of `performance.now()`. */
+  readonly failedReads = new Map<number, number>();
+  readonly creates = new Map<number, number>();
   private readonly agent = new Agent({ keepAlive: true });
   private stopped = false;
   private running: Promise<void>[] = [];
 
   constructor(private readonly ports: readonly number[]) {}
+
+  /** When the last read was answered with 503; 0 if none was. */
+  get lastFailedRead(): number {
+    return Math.max(0, ...this.failedReads.values());
+  }
+
+  /** When the last create was answered with 201; 0 if none was. */
+  get lastAdded(): number {
+    return Math.max(0, ...this.creates.values());
+  }
 
   /** Has clients ask, until they are stopped. */
   start(): void {
@@ -91,7 +101,7 @@ export class Ledger {
       for (;;) {
         const { status, text } = await this.ask(port, 'POST', '/v1/pets', body, key);
         if (status === 201) {
-          this.lastAdded = performance.now();
+          this.creates.set(port, performance.now());
           if (nameIn(text) !== name) this.problems.push(`${name} was answered with ${text}`);
           this.added.set(name, text);
           await this.find(port, text);
@@ -143,7 +153,7 @@ export class Ledger {
     });
     const what = `${method} ${answer.status}`;
     this.statuses.set(what, (this.statuses.get(what) ?? 0) + 1);
-    if (method === 'GET' && answer.status === 503) this.lastFailedRead = performance.now();
+    if (method === 'GET' && answer.status === 503) this.failedReads.set(port, performance.now());
     if (![0, 200, 201, 404, 409, 503].includes(answer.status))
       this.problems.push(`${method} ${path} was answered with ${answer.status} ${answer.text}`);
     if (performance.now() - begun > BOUND) this.problems.push(`${method} ${path} took ${performance.now() - begun} ms`);

@@ -49,7 +49,8 @@ export async function newStandby(primary: TestServer, ...settings: string[]): Pr
   );
 }
 
-function postgresBinary(name: string): string | undefined {
+/** The path of a program of PostgreSQL, of the newest version that is installed; undefined if the machine has none. */
+export function postgresBinary(name: string): string | undefined {
   const installed = existsSync('/usr/lib/postgresql')
     ? readdirSync('/usr/lib/postgresql').sort((a, b) => Number(b) - Number(a))
     : [];
@@ -150,7 +151,8 @@ export async function newGaleraNode(others: readonly TestServer[]): Promise<Test
   );
 }
 
-async function server(
+/** A new server in a folder of its own, by the command that makes its data, the one that runs it, and what it says once it is ready. */
+export async function server(
   init: ((data: string) => string[]) | undefined,
   run: (data: string, port: number) => string[],
   ready: string,
