@@ -4,8 +4,8 @@ import { chartOf } from './chart.mjs';
 import {
   bench,
   copyOf,
+  create,
   fill,
-  headers,
   KEY,
   machine,
   measure,
@@ -42,19 +42,7 @@ const readings = [
   pages('GET /v1/pets?limit=100&status=available', ['/v1/pets?limit=100&status=available'], 100),
   single(animals),
 ];
-const create = {
-  name: 'POST /v1/pets',
-  requests: [
-    {
-      path: '/v1/pets',
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: '{"name":"Bella","categoryId":42}',
-    },
-  ],
-  status: 201,
-  check: (body) => JSON.parse(body).id > animals,
-};
+const creating = create(animals);
 
 /** Pages of which no two that follow each other are the same: eighty lists, by limit and status. */
 function differing() {
@@ -125,9 +113,9 @@ await bench(async () => {
   const ours = await startThrice(service(OURS, copyOf(data)), pinned);
   const theirs = await startThrice(bare(copyOf(data)), pinned);
   for (const count of [1, connections, 256])
-    await compare('SQLite', [ours, theirs], [...readings, differing(), create], count);
+    await compare('SQLite', [ours, theirs], [...readings, differing(), creating], count);
   const page = pages('GET /v1/pets?limit=20', ['/v1/pets?limit=20'], 20, true);
-  await compareTogether('SQLite, half of them read and half of them write', [ours, theirs], [page, create]);
+  await compareTogether('SQLite, half of them read and half of them write', [ours, theirs], [page, creating]);
   console.log('\nLean:');
   const lean = table('', 'start to first 200, ms', 'memory idle, MB', 'after the load, MB');
   for (const target of [ours, theirs]) lean(target.name, target.started, target.idle, memory(target));
@@ -137,14 +125,14 @@ await bench(async () => {
   const sharing = await start(service('commits shared', copyOf(data), modules()), pinned);
   const alone = await start(service('one commit each', copyOf(data), modules('./bench/one-commit-each.mjs')), pinned);
   for (const count of [1, connections])
-    await compare('SQLite, commits shared or not', [sharing, alone], [create], count);
+    await compare('SQLite, commits shared or not', [sharing, alone], [creating], count);
 
   for (const [kind, server] of Object.entries({ PostgreSQL: postgres, MariaDB: mariadb })) {
     if (server === '') continue;
     const urls = [await serverDatabase(server), await serverDatabase(server)];
     for (const url of urls) await fill(url, animals);
     const both = await Promise.all([start(service(OURS, urls[0]), pinned), start(bare(urls[1]), pinned)]);
-    await compare(kind, both, [readings[0], differing(), readings[2], create]);
+    await compare(kind, both, [readings[0], differing(), readings[2], creating]);
     await Promise.all(both.map((each) => stop(each)));
   }
   if (chart !== '') writeFileSync(chart, chartOf(`Requests a second, to ${theirs.name}`, ratios));

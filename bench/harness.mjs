@@ -171,7 +171,7 @@ export function memory({ child }) {
 }
 
 /** The processor time that a target has taken so far, with the processes that it has started, in microseconds, if the system tells. */
-function processorTime({ child }) {
+export function processorTime({ child }) {
   try {
     const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').match(/\d+/g) ?? [];
     // In user and in kernel mode, in hundredths of a second; the name before them may hold anything (proc(5)).
@@ -192,6 +192,23 @@ export function pages(name, paths, animals, changes = false) {
     requests: paths.map((path) => ({ path })),
     status: 200,
     check: (body) => JSON.parse(body).length === animals,
+  };
+}
+
+/** A load of new pets, beside so many that there are. */
+export function create(animals) {
+  return {
+    name: 'POST /v1/pets',
+    requests: [
+      {
+        path: '/v1/pets',
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: '{"name":"Bella","categoryId":42}',
+      },
+    ],
+    status: 201,
+    check: (body) => JSON.parse(body).id > animals,
   };
 }
 
@@ -242,7 +259,8 @@ function medians(results) {
   return { rate: of('rate'), p99: of('p99'), cost: of('cost') };
 }
 
-async function drive(target, { name: what, requests, status, check, changes = false }, how) {
+/** Drives a target with a load once, and resolves to what was seen. */
+export async function drive(target, { name: what, requests, status, check, changes = false }, how) {
   const { name, url } = target;
   const [{ path, ...first }] = requests;
   const sample = await fetch(url + path, { headers, ...first });
@@ -261,7 +279,12 @@ async function drive(target, { name: what, requests, status, check, changes = fa
       `${name} answers ${what} wrongly: ${JSON.stringify(wrong)}, ${errors} errors, ${mismatches} bodies`,
     );
   const { total } = result.requests;
-  return { rate: total / result.duration, p99: result.latency.p99, cost: (processorTime(target) - before) / total };
+  return {
+    total,
+    rate: total / result.duration,
+    p99: result.latency.p99,
+    cost: (processorTime(target) - before) / total,
+  };
 }
 
 /** Whether a body is as it should be; one that is no JSON is not. */
