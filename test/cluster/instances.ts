@@ -23,6 +23,7 @@ export async function underLoad(
 ): Promise<Seen> {
   const folder = new WorkingFolder(buildProgram());
   const ports = [await freePort(), await freePort()];
+  const ledger = new Ledger(ports);
   try {
     const services = [];
     for (const [i, port] of ports.entries()) {
@@ -30,7 +31,6 @@ export async function underLoad(
       const environment = { NODE_ENV: 'production', API_KEYS: KEY, LOG_LEVEL: 'warn', DATABASE_URL };
       services.push(isReady ? await startReady(folder, port, environment) : await listening(folder, port, environment));
     }
-    const ledger = new Ledger(ports);
     ledger.start();
     await pause(SECONDS * 1_000);
     await happening(ledger, ports);
@@ -47,6 +47,8 @@ export async function underLoad(
     return { ledger, log };
   } finally {
     await folder.remove();
+    // Its clients would ask for ever.
+    await ledger.stop();
   }
 }
 
