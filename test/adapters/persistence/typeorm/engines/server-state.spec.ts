@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Metrics } from '../../../../../src/adapters/metrics/metrics.js';
 import { say } from '../../../../support/own-server.js';
-import { newMariadb, newPostgres, newStandby, TestServer } from '../../../../support/servers.js';
+import { freePort, newMariadb, newPostgres, newStandby, TestServer } from '../../../../support/servers.js';
 import { Service } from '../../../../support/service.js';
 
 // Servers are set up, and one follows the other in its own time.
@@ -91,7 +91,9 @@ describe('a PostgreSQL and its standby', () => {
 
   it('tell that it is a standby that is used, and forget one that has left', async () => {
     if (!primary) return;
-    const [first, second] = [await start(url(primary)), await start(url(standby))];
+    // Of several hosts one may become the primary later; a standby alone is refused.
+    const hosts = url(standby).replace(/(?=\/postgres$)/, `,127.0.0.1:${await freePort()}`);
+    const [first, second] = [await start(url(primary)), await start(hosts)];
     try {
       expect(await told(second)).toEqual({ role: 'standby', lags: {} });
       expect(Object.keys((await told(first)).lags)).toHaveLength(2);
