@@ -25,7 +25,7 @@ import {
   table,
 } from './harness.mjs';
 
-const { animals, connections, rounds, seconds, postgres, mariadb, chart } = options({
+const { animals, connections, rounds, seconds, postgres, mariadb, chart, counts } = options({
   animals: 100_000,
   connections: 32,
   rounds: 3,
@@ -33,6 +33,7 @@ const { animals, connections, rounds, seconds, postgres, mariadb, chart } = opti
   postgres: '',
   mariadb: '',
   chart: '',
+  counts: '1,32,256',
 });
 
 const OURS = 'this service';
@@ -112,7 +113,7 @@ await bench(async () => {
 
   const ours = await startThrice(service(OURS, copyOf(data)), pinned);
   const theirs = await startThrice(bare(copyOf(data)), pinned);
-  for (const count of [1, connections, 256])
+  for (const count of counts.split(',').map(Number))
     await compare('SQLite', [ours, theirs], [...readings, differing(), creating], count);
   const page = pages('GET /v1/pets?limit=20', ['/v1/pets?limit=20'], 20, true);
   await compareTogether('SQLite, half of them read and half of them write', [ours, theirs], [page, creating]);

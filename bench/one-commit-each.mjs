@@ -4,6 +4,7 @@ const { TypeOrmPetRepository } = await import(`${PETS}/typeorm-pet.repository.js
 const { addTogether } = await import(`${PETS}/idempotent-add.js`);
 
 TypeOrmPetRepository.prototype.add = async function (pet, key) {
-  const [outcome] = await this.commit(1, undefined, (engine) => addTogether(engine, [{ pet, key }]));
+  const addition = { pet, key };
+  const [outcome] = await this.commit([addition], undefined, (engine) => addTogether(engine, [addition]));
   return outcome;
 };

@@ -8,10 +8,8 @@ import { arch, argv, exit, platform } from 'node:process';
 const TESTS = [
   'test/adapters/http/protocol.spec.ts',
   'test/adapters/persistence/typeorm/pets/typeorm-pet.repository.spec.ts',
-  'test/hostile/framing.spec.ts',
   'test/hostile/order.spec.ts',
   'test/process/graceful-stop.spec.ts',
-  'test/process/stop-of-connections.spec.ts',
 ];
 
 const [version = '', ...others] = argv.slice(2);
