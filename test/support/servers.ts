@@ -160,7 +160,7 @@ export async function server(
   const folder = mkdtempSync(join(tmpdir(), 'petstore-server-'));
   if (asNobody.uid !== undefined) chownSync(folder, NOBODY, NOBODY);
   const data = join(folder, 'data');
-  const port = await freePort();
+  const port = await freePorts();
   let running: ChildProcess | undefined;
 
   const launch = ([command, ...args]: string[]): ChildProcess =>
@@ -224,13 +224,31 @@ export function binary(name: string, folders: readonly string[]): string | undef
 
 /** A TCP port of the loopback that nobody listens on. */
 export function freePort(): Promise<number> {
+  return taken(0);
+}
+
+/** Listens on a TCP port of the loopback for a moment, any free one if it is 0; resolves to it, and rejects if it is taken. */
+function taken(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
+    probe.listen(port, '127.0.0.1', () => {
       const { port } = probe.address() as AddressInfo;
       probe.close(() => resolve(port));
     });
   });
+}
+
+/** The first of four ports in a row that nobody listens on: a node of Galera has so many. */
+async function freePorts(): Promise<number> {
+  for (;;) {
+    const port = await freePort();
+    try {
+      for (const next of [1, 2, 3]) await taken(port + next);
+      return port;
+    } catch {
+      // Others will be free.
+    }
+  }
 }
 
 /** A kind of database server that the tests want. */
