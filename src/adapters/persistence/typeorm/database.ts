@@ -24,7 +24,7 @@ const READY_PATIENCE = 1_500;
 /** How long the server may take to say what it is, in milliseconds. */
 const SERVER_PATIENCE = 1_000;
 
-/** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `run`. */
+/** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `query`. */
 export class Database implements Readiness {
   private ready = false;
   private closed = false;
