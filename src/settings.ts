@@ -23,7 +23,8 @@ export const SETTINGS = [
   { name: 'API_KEYS_FILE', words: 'A file of such keys, one to a line', example: './api-keys' },
   {
     name: 'PUBLIC_BASE_URL',
-    words: "This instance's own address, ending in /v1, for Link and Location; a path alone if not set",
+    words:
+      'The address by which clients reach the service, ending in /v1, for Link and Location; a path alone if not set',
     example: 'https://pets.example.com/v1',
   },
   {
@@ -67,7 +68,7 @@ export const SETTINGS = [
   { name: 'OTEL_SERVICE_NAME', words: 'What the service is called in traces', unset: 'petstore' },
   {
     name: 'OTEL_TRACES_SAMPLER',
-    words: 'Which traces are kept, by the names of OpenTelemetry',
+    words: 'Which traces are kept: always_on, always_off or traceidratio, or with parentbased_ before it',
     unset: 'parentbased_always_on',
   },
   { name: 'OTEL_TRACES_SAMPLER_ARG', words: 'Which part of them, 0 to 1, for a sampler by ratio', unset: '1' },

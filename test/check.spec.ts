@@ -180,10 +180,15 @@ describeOnServers(
       await expectRefused(store.url, writing);
     });
 
-    it('finds synchronous_commit on, as the service sets it, whatever the database says', async () => {
-      await say(store.url, `ALTER DATABASE ${new URL(store.url).pathname.slice(1)} SET synchronous_commit = off`);
+    it.each([
+      ['off', 'on'],
+      ['local', 'on'],
+      ['remote_write', 'on'],
+      ['remote_apply', 'remote_apply'],
+    ])('finds synchronous_commit, which the database says is %s, %s, as the service sets it', async (said, set) => {
+      await say(store.url, `ALTER DATABASE ${new URL(store.url).pathname.slice(1)} SET synchronous_commit = ${said}`);
       expect((await found(store.url)).durability).toMatchObject({
-        found: expect.stringContaining('synchronous_commit=on'),
+        found: expect.stringContaining(`synchronous_commit=${set},`),
       });
     });
   },

@@ -440,7 +440,7 @@ describe('the manifest for Kubernetes', () => {
 describe('deploy/compose.yaml', () => {
   interface Container {
     readonly image?: string;
-    readonly build?: string;
+    readonly build?: string | { dockerfile_inline: string };
     readonly entrypoint?: string[];
     readonly command?: string[];
     readonly environment?: Record<string, string>;
@@ -506,12 +506,12 @@ describe('deploy/compose.yaml', () => {
         RATE_LIMIT_URL,
       });
       expect(config.database).toMatchObject({
-        hosts: ['db-1', 'db-2'].map((host) => ({ host, port: 5432 })),
+        hosts: ['pgbouncer-1', 'pgbouncer-2'].map((host) => ({ host, port: 6432 })),
+        pooler: 'transaction',
         user: named('db-1').environment?.POSTGRES_USER,
         password: 'c0ffee-of-database-password',
         database: named('db-1').environment?.POSTGRES_DB,
       });
-      expect(services).toHaveProperty(['db-2']);
       expect(config.counting.redis).toMatchObject({ host: 'redis', port: 6379, password: 'c0ffee-of-redis-password' });
       expect(config.stopDelay + config.http.stopLinger).toBeLessThan(config.stopTimeout);
       expect(config.stopTimeout).toBeLessThan(Number(/^(\d+)s$/.exec(stop_grace_period as string)?.[1]) * 1_000);
@@ -533,6 +533,20 @@ describe('deploy/compose.yaml', () => {
     expect(servers).toEqual(['petstore-1', 'petstore-2'].map((name) => [name, `${name}:${image}`]));
     const waits = Number(/timeout server (\d+)s/.exec(read(HAPROXY))?.[1]) * 1_000;
     expect(waits).toBeGreaterThan(readConfig({}).http.storeTimeout);
+  });
+
+  it('has a PgBouncer for each PostgreSQL, by the script that test/cluster/compose.check.ts runs', () => {
+    for (const n of [1, 2]) {
+      const { build, environment, volumes, secrets } = named(`pgbouncer-${n}`);
+      expect(environment).toEqual({ SERVER: `db-${n}` });
+      expect(volumes).toEqual(['./compose/pgbouncer.sh:/pgbouncer.sh:ro']);
+      expect((build as { dockerfile_inline: string }).dockerfile_inline).toContain('"/pgbouncer.sh"');
+      expect(read('deploy/compose/pgbouncer.sh')).toContain(`/run/secrets/${secrets?.[0]}`);
+    }
+    const { POSTGRES_USER: user, POSTGRES_DB: name } = named('db-1').environment!;
+    expect(read('deploy/compose/pgbouncer.sh')).toContain(`echo "\\"${user}\\" `);
+    expect(read('deploy/compose/pgbouncer.sh')).toContain(`\n${name} = host=$SERVER port=\${SERVER_PORT:-5432}\n`);
+    expect(read('deploy/compose/pgbouncer.sh')).toContain('listen_port = ${PORT:-6432}');
   });
 
   it('names one standby everywhere', () => {

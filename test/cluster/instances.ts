@@ -15,6 +15,21 @@ export interface Seen {
 /** How long one fault may take, and how long its effects may, in seconds. */
 export const SECONDS = Number(process.env.CLUSTER_SECONDS ?? 1);
 
+/** Within what time reads and creates work again after a promotion, in milliseconds. */
+export const FOUND = 2_000;
+
+/** Expects the instances to have found a primary in time that was promoted at this moment of `performance.now()`. */
+export async function expectFound(ledger: Ledger, promoted: number): Promise<void> {
+  while (ledger.lastAdded < promoted && performance.now() < promoted + 10_000) await pause(10);
+  const added = ledger.lastAdded - promoted;
+  await pause(FOUND);
+  const read = ledger.lastFailedRead - promoted;
+  console.log(`first create ${Math.round(added)} ms, last failed read ${Math.round(read)} ms after the promotion`);
+  expect(added).toBeGreaterThan(0);
+  expect(added).toBeLessThan(FOUND);
+  expect(read).toBeLessThan(FOUND);
+}
+
 /** Runs two instances on a database, or each on its node of one, under load, once they are ready if they are to be, while something happens to it, and expects each answer to be right and nothing to be lost. */
 export async function underLoad(
   url: string | readonly [string, string],

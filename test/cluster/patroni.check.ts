@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { SECONDS, underLoad } from './instances.js';
+import { FOUND, SECONDS, underLoad } from './instances.js';
 import { Ledger, pause } from './ledger.js';
-import { Member, PatroniCluster, say } from './patroni.js';
+import { Member, PatroniCluster, ask } from './patroni.js';
 
 // Not a spec: `npm run test:cluster` runs it.
-
-/** Within what time reads and creates work again once there is a primary, in milliseconds. */
-const FOUND = 2_000;
 
 /** Within what time Patroni has a primary again: its ttl, and some time for a busy machine, in milliseconds. */
 const PATIENCE = 40_000;
@@ -30,7 +27,7 @@ describe('a PostgreSQL under Patroni, by HAProxy and by several hosts at once', 
   async function faced(happening: Happening): Promise<void> {
     const pair = await cluster.settled();
     const database = `pets_${++databases}`;
-    await say(pair.primary, `CREATE DATABASE ${database}`);
+    await ask(pair.primary, `CREATE DATABASE ${database}`);
     const [first, second] = WAYS.map((way) => cluster.url(way, database)) as [string, string];
     const { ledger } = await underLoad([first, second], async (ledger, ports) => {
       expect([...ledger.statuses.keys()].sort()).toEqual(['GET 200', 'POST 201']);
@@ -94,7 +91,7 @@ describe('a PostgreSQL under Patroni, by HAProxy and by several hosts at once', 
   it('loses nothing when Patroni and the PostgreSQL of the primary are killed', async () => {
     await faced(async ({ primary, standby }, ledger, ports) => {
       // The standby falls behind before: what is acknowledged though it lacks it would be lost.
-      const [receiver] = await say(standby, 'SELECT pid FROM pg_stat_wal_receiver');
+      const [receiver] = await ask(standby, 'SELECT pid FROM pg_stat_wal_receiver');
       process.kill(receiver?.pid as number, 'SIGSTOP');
       await pause(500);
       await primary.kill();

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import pg from 'pg';
 import { binary, freePort, postgresBinary, server, TestServer } from '../support/servers.js';
 import { pause } from './ledger.js';
+import { say } from './say.js';
 
 const PASSWORD = 'password-of-the-cluster-test';
 
@@ -152,7 +152,7 @@ export class PatroniCluster {
   /** The member whose PostgreSQL can be written, as it says itself; undefined if there is none. */
   async primary(): Promise<Member | undefined> {
     for (const member of this.members) {
-      const rows = await say(member, 'SELECT pg_is_in_recovery() AS standby').catch(() => []);
+      const rows = await ask(member, 'SELECT pg_is_in_recovery() AS standby').catch(() => []);
       if (rows[0]?.standby === false) return member;
     }
     return undefined;
@@ -164,7 +164,7 @@ export class PatroniCluster {
       const primary = await this.primary();
       const standby = this.members.find((member) => member !== primary) as Member;
       const synchronous = `SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`;
-      if (primary && (await say(primary, synchronous).catch(() => [])).length > 0 && (await isSync(standby)))
+      if (primary && (await ask(primary, synchronous).catch(() => [])).length > 0 && (await isSync(standby)))
         return { primary, standby };
       await pause(100);
     }
@@ -186,16 +186,7 @@ async function isSync({ rest }: Member): Promise<boolean> {
   );
 }
 
-export async function say({ port }: TestServer, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({
-    ...{ host: '127.0.0.1', port, user: 'postgres', password: PASSWORD, database: 'postgres' },
-    connectionTimeoutMillis: 1_000,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    void client.end().catch(() => undefined);
-  }
+/** What a member's PostgreSQL answers to a statement. */
+export function ask(member: TestServer, sql: string): Promise<Record<string, unknown>[]> {
+  return say(member, sql, { password: PASSWORD });
 }

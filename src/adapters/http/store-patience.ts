@@ -9,7 +9,15 @@ import { Request } from './server/request.js';
 export class StorePatience {
   constructor(private readonly settings: HttpSettings) {}
 
-  /** What the store answers; rejects with `StoreUnavailable` once the request has waited for as long as it may. */
+  /**
+   * What the store answers to one question; rejects with `StoreUnavailable` once the request has waited for as long as it may. A store sees to
+   * that by itself if the request has not waited before.
+   */
+  ask<T>(request: Request, answer: Promise<T>): Promise<T> {
+    return request.waited === 0 ? answer : this.wait(request, answer);
+  }
+
+  /** The same for questions that are asked one after the other. */
   async wait<T>(request: Request, answer: Promise<T>): Promise<T> {
     const begun = performance.now();
     const left = this.settings.storeTimeout - request.waited;

@@ -66,7 +66,7 @@ function javascript({ method, address, body, hasIdempotencyKey }: Example): stri
     "import { env } from 'node:process';",
     '',
     hasIdempotencyKey && `// ${ONCE}\nconst idempotencyKey = crypto.randomUUID();\n`,
-    `const response = await fetch('${address}', {`,
+    `const response = await fetch('${address.replaceAll("'", "\\'")}', {`,
     `  method: '${method}',`,
     '  headers: {',
     '    Authorization: `Bearer ${env.KEY}`,',

@@ -56,7 +56,7 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
 
   private async pet(request: Request): Promise<Answer<string>> {
     refuseParameters(request.targetQuery);
-    const pet = await this.patience.wait(request, this.pets.get(petIdOf(request.params?.petId ?? '')));
+    const pet = await this.patience.ask(request, this.pets.get(petIdOf(request.params?.petId ?? '')));
     return { body: petJson(pet), headers: [] };
   }
 }

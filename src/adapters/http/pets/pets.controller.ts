@@ -41,7 +41,7 @@ export class PetsController {
   async createPet(@Req() request: Request, @Res() response: Response): Promise<void> {
     refuseParameters(request.targetQuery);
     const newPet = readNewPet(jsonMembers(await readJsonText(request, response)));
-    const { pet, replayed } = await this.patience.wait(request, this.pets.create(newPet, idempotencyKey(request)));
+    const { pet, replayed } = await this.patience.ask(request, this.pets.create(newPet, idempotencyKey(request)));
     const location = ['Location', `${this.settings.baseUrl}/pets/${pet.id}`];
     sendJson(response, 201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
   }

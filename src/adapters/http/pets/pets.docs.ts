@@ -70,7 +70,7 @@ export function CreatePetOperation(): MethodDecorator {
       description:
         'Adds an animal and answers with it and its `id`, once it is safely on disk. The body may have at most 64 KiB.\n\n' +
         'A request that may have to be sent again, because its answer can be lost, should have an `Idempotency-Key`.',
-      unavailable: 'As far as it can tell, nothing was added.',
+      unavailable: 'The pet may have been added: with an `Idempotency-Key` the same request can be sent again.',
     }),
     ApiHeader({
       name: 'Idempotency-Key',

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
-import { IsString, ValidateBy, ValidateIf } from 'class-validator';
+import { ValidateBy, ValidateIf } from 'class-validator';
 import { INT64_MAX, INT64_MIN } from '../../../domain/int64.js';
 import { textFault } from '../../../domain/text.js';
 
@@ -35,13 +35,16 @@ const TEXT_PATTERN = `^[^${CONTROLS}]*[^\\s${CONTROLS}][^${CONTROLS}]*$`;
 export function IsText(maxLength: number): PropertyDecorator {
   return applyDecorators(
     ApiProperty({ type: 'string', minLength: 1, maxLength, pattern: TEXT_PATTERN }),
-    IsString({ message: `$property must be a string, not ${GIVEN}` }),
     ValidateBy({
       name: 'isText',
       validator: {
-        validate: (value) => typeof value !== 'string' || textFault(value, maxLength) === undefined,
-        defaultMessage: (args) => `$property ${textFault(args?.value as string, maxLength)}`,
+        validate: (value) => textRule(value, maxLength) === undefined,
+        defaultMessage: (args) => `$property ${textRule(args?.value, maxLength)}`,
       },
     }),
   );
+}
+
+function textRule(value: unknown, maxLength: number): string | undefined {
+  return typeof value === 'string' ? textFault(value, maxLength) : `must be a string, not ${GIVEN}`;
 }

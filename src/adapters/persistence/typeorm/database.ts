@@ -74,8 +74,7 @@ export class Database implements Readiness {
     if (this.waiting >= this.maxWaiting)
       return Promise.reject(new StoreUnavailable('Too many requests wait for the database.'));
     this.waiting++;
-    const answer = wait(this.now() + this.patience).finally(() => this.waiting--);
-    return within(this.patience, answer, late);
+    return within(this.patience, wait(this.now() + this.patience), late, () => this.waiting--);
   }
 
   /** Admits a request that waits for one query that writes, and runs it. */

@@ -80,4 +80,14 @@ describe('the code samples of the document', () => {
     expect(await run(lang, again)).toBe(shown + shown);
     expect((await service.send('/v1/pets')).body).toBe(`[${BELLA}]`);
   });
+
+  it('name an address that has a quote', async () => {
+    await service.stop();
+    service = await Service.start({ PRODUCTION_BASE_URL: "https://pets.example/it's/v1" });
+    const document = (await service.send('/openapi.json', { key: false })).body;
+    paths = (JSON.parse(document) as { paths: Paths }).paths;
+    expect(sample('createPet', 'Shell')).toContain("curl 'https://pets.example/it'\\''s/v1/pets'");
+    expect(sample('createPet', 'JavaScript')).toContain("fetch('https://pets.example/it\\'s/v1/pets'");
+    expect(sample('createPet', 'Python')).toContain('"https://pets.example/it\'s/v1/pets"');
+  });
 });

@@ -4,7 +4,7 @@ import type { Connection, Pool, PoolConnection, PoolOptions } from 'mysql2';
 import { fail, Finding, ok } from '../../../../application/finding.js';
 import { DatabaseLimits, Host } from '../../database-url.js';
 import { PoolState } from './engine.js';
-import { NotPrimary, PrimaryPool } from './primary.js';
+import { NotPrimary, primaryMoved, PrimaryPool } from './primary.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
 
 /** How long a statement waits for a lock, in seconds; for the same idempotency key of another instance, say. */
@@ -38,11 +38,22 @@ export interface LimitedPool extends Pool, PrimaryPool {
   tellWaits(tell: (duration: number) => void): void;
 }
 
+/** Which servers a pool takes. */
+export interface Roles {
+  /** One that is read-only too. */
+  readonly readOnlyToo: boolean;
+  /**
+   * Whether a server is asked for its role each time that a connection is lent: one that is made read-only goes on answering with what it has,
+   * while another one is written.
+   */
+  readonly askEachTime: boolean;
+}
+
 /** A pool in which neither a connection nor an answer is waited for without end. */
 export function limitedPool(
   options: PoolOptions,
   { poolTimeout, statementTimeout }: DatabaseLimits,
-  readOnlyToo: boolean,
+  { readOnlyToo, askEachTime }: Roles,
 ): LimitedPool {
   const pool = mysql.createPool(options);
   /** Those that are there, and what they are told first until it is done. */
@@ -88,12 +99,14 @@ export function limitedPool(
     };
     getConnection((error, connection) => {
       waiting--;
-      const greeted = error ? undefined : connections.get(connection);
-      if (!greeted) {
+      const asked = error
+        ? undefined
+        : (connections.get(connection) ?? (askEachTime ? requirePrimary(connection) : undefined));
+      if (!asked) {
         done(error, connection);
         return;
       }
-      greeted.then(
+      asked.then(
         () => {
           done(null, connection);
         },
@@ -122,8 +135,7 @@ export function limitedPool(
       Object.assign(connectionConfig, there);
       for (const connection of connections.keys()) {
         const { host, port } = connection.config as unknown as Host;
-        if (host !== there.host || port !== there.port)
-          socketOf(connection).destroy(Object.assign(new Error('The primary is another one.'), { code: 'ECONNRESET' }));
+        if (host !== there.host || port !== there.port) socketOf(connection).destroy(primaryMoved());
       }
     },
   });
@@ -134,20 +146,32 @@ export function limitedPool(
  * is not ready, or is read-only and that will not do.
  */
 export async function greet(connection: Connection, readOnlyToo: boolean): Promise<number> {
-  const ask = (sql: string) =>
-    new Promise<unknown>((resolve, reject) =>
-      connection.query({ sql, rowsAsArray: true }, (error, result) => (error ? reject(error) : resolve(result))),
-    );
-  for (const sql of SESSION) await ask(sql);
-  const variables = new Map((await ask(GREETED)) as [string, string][]);
+  for (const sql of SESSION) await ask(connection, sql);
+  const variables = new Map((await ask(connection, GREETED)) as [string, string][]);
   if (variables.get('wsrep_on') === 'ON') {
-    await ask('SET SESSION wsrep_sync_wait = 7');
-    const [[, ready] = []] = (await ask("SHOW STATUS LIKE 'wsrep_ready'")) as [string, string][];
+    await ask(connection, 'SET SESSION wsrep_sync_wait = 7');
+    const [[, ready] = []] = (await ask(connection, "SHOW STATUS LIKE 'wsrep_ready'")) as [string, string][];
     if (ready !== 'ON') throw notReady('The node of the cluster is not ready.');
   }
-  const found = writing(String(variables.get('read_only')));
-  if (!readOnlyToo && found.state === 'fail') throw new NotPrimary(found, NOT_PRIMARY);
+  if (!readOnlyToo) refuseOthers(variables.get('read_only'));
   return Math.max(Number(variables.get('max_allowed_packet')), Number(variables.get('net_buffer_length')));
+}
+
+/** Rejects if the server is read-only. */
+async function requirePrimary(connection: Connection): Promise<void> {
+  const [[readOnly] = []] = (await ask(connection, 'SELECT @@global.read_only')) as [unknown][];
+  refuseOthers(readOnly);
+}
+
+function refuseOthers(readOnly: unknown): void {
+  const found = writing(String(readOnly));
+  if (found.state === 'fail') throw new NotPrimary(found, NOT_PRIMARY);
+}
+
+function ask(connection: Connection, sql: string): Promise<unknown> {
+  return new Promise((resolve, reject) =>
+    connection.query({ sql, rowsAsArray: true }, (error, result) => (error ? reject(error) : resolve(result))),
+  );
 }
 
 /** Whether a server can be written, by `read_only`, which has other values than on and off on some. */

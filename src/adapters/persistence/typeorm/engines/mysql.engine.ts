@@ -135,7 +135,8 @@ export class MysqlEngine implements Engine {
     );
     const { writers, readers } = shares(url.pool);
     this.dataSource = this.source(writers, limits.statementTimeout);
-    this.readSource = this.source(readers, limits.statementTimeout);
+    // What writes is told by the server.
+    this.readSource = this.source(readers, limits.statementTimeout, !looking && url.hosts.length > 1);
   }
 
   rows(statement: Statement): Promise<Row[]> {
@@ -343,14 +344,15 @@ export class MysqlEngine implements Engine {
     return pool === 'read' ? this.readSource : this.dataSource;
   }
 
-  private source(poolSize: number, statementTimeout: number): DataSource {
+  private source(poolSize: number, statementTimeout: number, askEachTime = false): DataSource {
     const { engine, tls } = this.url;
     const limits = { ...this.limits, statementTimeout };
     return new DataSource({
       ...serverOptions(this.url, this.primary.host),
       type: engine as 'mysql' | 'mariadb',
       driver: {
-        createPool: (options: PoolOptions) => limitedPool({ ...options, ...this.primary.host }, limits, this.looking),
+        createPool: (options: PoolOptions) =>
+          limitedPool({ ...options, ...this.primary.host }, limits, { readOnlyToo: this.looking, askEachTime }),
       },
       poolSize,
       charset: 'utf8mb4_bin',

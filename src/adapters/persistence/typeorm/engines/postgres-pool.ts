@@ -3,7 +3,7 @@ import pg from 'pg';
 import { fail, Finding, ok } from '../../../../application/finding.js';
 import type { Host } from '../../database-url.js';
 import type { ServerState, StandbyState } from './engine.js';
-import { NotPrimary, Primary, PrimaryPool } from './primary.js';
+import { NotPrimary, Primary, primaryMoved, PrimaryPool } from './primary.js';
 import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
 
 /** How long a statement waits for a lock, in milliseconds; for the same idempotency key of another instance, say. */
@@ -11,6 +11,14 @@ const LOCK_TIMEOUT = 2_000;
 
 /** PostgreSQL's own code for a server that cannot be used now: one that has just been found out is as good as lost. */
 const CANNOT_CONNECT_NOW = '57P03';
+
+/** What a server says of itself that tells whether it can be written. */
+interface Role {
+  readonly standby: boolean;
+  readonly readOnly: string;
+}
+
+const ROLE = `SELECT pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only') AS "readOnly"`;
 
 /** Those that follow a primary. A role that may not know gets rows without a place in the log, as a backup that is being made has. */
 const STANDBYS = `SELECT application_name AS name, COALESCE(host(client_addr), '') AS address,
@@ -79,8 +87,7 @@ export class LimitedPool extends pg.Pool implements PrimaryPool {
     Object.assign(this.options, there);
     for (const client of this.clients) {
       const { host, port } = client as unknown as Host;
-      if (host !== there.host || port !== there.port)
-        socketOf(client).destroy(new Error('The primary is another one.'));
+      if (host !== there.host || port !== there.port) socketOf(client).destroy(primaryMoved());
     }
   }
 }
@@ -93,10 +100,25 @@ async function greet(client: pg.ClientBase, greeting: string | undefined, standb
 
 /** Rejects if the server cannot be written. */
 export async function requirePrimary(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ standby: boolean; readOnly: string }>(
-    `SELECT pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only') AS "readOnly"`,
-  );
-  const [{ standby, readOnly }] = rows as [(typeof rows)[0]];
+  refuseOthers(await client.query<Role>(ROLE));
+}
+
+/**
+ * Begins a transaction with what holds for it alone; rejects if the server cannot be written, and that will not do: a pooler may have changed to
+ * another server since the connection was made.
+ */
+export async function beginLocal(
+  client: pg.ClientBase,
+  begin: string,
+  limit: number,
+  standbyToo: boolean,
+): Promise<void> {
+  const results = await client.query<Role>(`${begin}; ${sessionSettings(limit, 'LOCAL')}; ${ROLE}`);
+  if (!standbyToo) refuseOthers((results as unknown as pg.QueryResult<Role>[]).at(-1)!);
+}
+
+function refuseOthers({ rows }: pg.QueryResult<Role>): void {
+  const [{ standby, readOnly }] = rows as [Role];
   const found = writing(standby, readOnly);
   if (found.state === 'fail') throw new NotPrimary(found, CANNOT_CONNECT_NOW);
 }
@@ -122,7 +144,7 @@ export async function stateOf(client: pg.ClientBase): Promise<ServerState> {
 
 /**
  * What a server, a database or a role may be set to makes no difference: a statement ends in its time, one sees what was committed before it, and
- * an answer of 201 says that the pet is on disk. They are told to a connection that is there, for a pooler refuses most of them before.
+ * an answer of 201 says that the pet is on disk, that of a standby included if commits wait for one. They are told to a connection that is there, for a pooler refuses most of them before.
  */
 export function sessionSettings(statementTimeout: number, scope: 'SESSION' | 'LOCAL'): string {
   const isLocal = scope === 'LOCAL';
@@ -133,7 +155,7 @@ export function sessionSettings(statementTimeout: number, scope: 'SESSION' | 'LO
     ...(isLocal ? [] : OF_A_SESSION),
   ];
   return `${values.map((value) => `SET ${scope} ${value}`).join('; ')};
-    SELECT set_config('synchronous_commit', 'on', ${isLocal}) WHERE current_setting('synchronous_commit') = 'off'`;
+    SELECT set_config('synchronous_commit', 'on', ${isLocal}) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`;
 }
 
 export function socketOf(client: pg.ClientBase): Socket {

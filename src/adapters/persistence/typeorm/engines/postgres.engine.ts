@@ -21,6 +21,7 @@ import {
   Together,
 } from './engine.js';
 import {
+  beginLocal,
   LimitedPool,
   LimitedPoolOptions,
   requirePrimary,
@@ -319,11 +320,11 @@ export class PostgresEngine implements Engine {
   }
 
   private inTransaction<T>(source: DataSource, script: () => Script<T>): Promise<T> {
-    const local = this.inTransactionMode ? `; ${sessionSettings(this.limits.statementTimeout, 'LOCAL')}` : '';
     return this.noticed(async () => {
       const client = await poolOf(source)!.connect();
       try {
-        await client.query(BEGIN + local);
+        if (this.inTransactionMode) await beginLocal(client, BEGIN, this.limits.statementTimeout, this.looking);
+        else await client.query(BEGIN);
         const result = await runScript(script(), (statement) => this.query(client, statement));
         await client.query('COMMIT');
         client.release();

@@ -76,6 +76,11 @@ export class Primary {
   }
 }
 
+/** What a connection is broken with that does not lead to the primary any more: for who asked there, it was lost. */
+export function primaryMoved(): Error {
+  return Object.assign(new Error('The primary is another one.'), { code: 'ECONNRESET' });
+}
+
 /** What is said if none is the primary, which one of them may become any time; the engine knows the kind of failure by the last one's. */
 function noneOf(hosts: readonly Host[], last: Error): Error {
   const names = hosts.map(({ host, port }) => `${host}:${port}`).join(', ');

@@ -23,6 +23,9 @@ const FIND_KEY = `SELECT ${keyTable.select}, ${petTable.select}
   FROM idempotency_key LEFT JOIN pet ON pet.id = idempotency_key.pet_id
   WHERE idempotency_key.scope = ? AND idempotency_key.token = ?`;
 
+/** Changes nothing, and is a write all the same: the commit waits for a standby, as far as commits do. */
+const CONFIRM_KEY = 'UPDATE idempotency_key SET pet_id = pet_id WHERE scope = ? AND token = ?';
+
 const FORGET_KEY = 'DELETE FROM idempotency_key WHERE scope = ? AND token = ? AND pet_id = ?';
 
 /** What a key consists of before its pet is stored. */
@@ -101,7 +104,11 @@ function* addOne(
   if (key) {
     const [found] = yield { sql: FIND_KEY, values: [key.scope, key.key] };
     const outcome = found && replay(found, key);
-    if (outcome) return outcome;
+    if (outcome) {
+      // The first time it may have been cut off between its commit and the standby that should have it before anybody is told.
+      if (engine.concurrentWriters) yield { sql: CONFIRM_KEY, values: [key.scope, key.key] };
+      return outcome;
+    }
     // That very one, for another may have come in its place.
     if (found) yield { sql: FORGET_KEY, values: [key.scope, key.key, keyTable.entity(found).petId] };
   }

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { LastingUrl } from '../../../../../src/adapters/persistence/database-url.js';
 import { Failure, isUnavailable } from '../../../../../src/adapters/persistence/typeorm/engines/engine.js';
+import { primaryMoved } from '../../../../../src/adapters/persistence/typeorm/engines/primary.js';
 import { engineOf } from '../../../../../src/adapters/persistence/typeorm/open-database.js';
 import { readConfig } from '../../../../../src/config.js';
 
@@ -32,6 +33,7 @@ const ERRORS: Readonly<Record<string, readonly Case[]>> = {
     [{ code: '57014' }, 'unavailable'],
     [{ code: '08006' }, 'lost'],
     [{ code: 'ECONNREFUSED' }, 'lost'],
+    [primaryMoved(), 'lost'],
     [{ code: 'CERT_HAS_EXPIRED' }, 'unavailable'],
     [{ message: 'Connection terminated unexpectedly' }, 'lost'],
     [{ message: 'Connection terminated due to connection timeout' }, 'lost'],
@@ -52,6 +54,7 @@ const ERRORS: Readonly<Record<string, readonly Case[]>> = {
     [{ errno: 1047, code: 'ER_UNKNOWN_COM_ERROR' }, 'lost'],
     [{ errno: 1180, code: 'ER_ERROR_DURING_COMMIT' }, 'lost'],
     [{ errno: -111, code: 'ECONNREFUSED' }, 'lost'],
+    [primaryMoved(), 'lost'],
     [{ code: 'PROTOCOL_CONNECTION_LOST', fatal: true }, 'lost'],
     [{ message: 'Pool is closed.' }, 'lost'],
     [{ code: 'POOL_TIMEOUT' }, 'unavailable'],
