@@ -5,8 +5,8 @@ RUN npm ci --prefer-offline
 COPY tsconfig.json tsconfig.build.json bundle.mjs ormconfig.ts ./
 COPY src src
 RUN npm run build
-# TypeScript is an optional peer of @nestjs/swagger, for a plugin of the compiler; npm would keep it.
-RUN npm prune --omit=dev && rm -r node_modules/typescript
+# Most packages are part of the program; the others are all that is left, with what they need.
+RUN mv dist/package-of-image.json package.json && rm -r dist/modules && npm prune --omit=dev
 
 FROM node:22-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATABASE_URL=sqlite:/data/petstore.sqlite

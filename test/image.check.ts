@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -70,14 +70,17 @@ describe('what the Dockerfile builds', () => {
   it('has what it needs to run, and nothing else', () => {
     const app = join(image.root, image.workdir);
     expect(readdirSync(app).sort()).toEqual(['dist', 'node_modules', 'package.json']);
-    const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
-      string,
-      object
-    >;
+    const packages = (file: string, of: string) =>
+      Object.keys((JSON.parse(readFileSync(file, 'utf8')) as Record<string, object>)[of] as object);
     const isInstalled = (name: string) => existsSync(join(app, 'node_modules', name));
-    expect(Object.keys(dependencies as object).filter((name) => !isInstalled(name))).toEqual([]);
-    expect(isInstalled('jest') || isInstalled('typescript')).toBe(false);
-    expect(Object.keys(devDependencies as object)).toContain('typescript');
+    const needed = packages(join(app, 'package.json'), 'dependencies');
+    expect(needed).toContain('libsql');
+    expect(needed.filter((name) => !isInstalled(name))).toEqual([]);
+    // The others are part of the program, or are not for running it.
+    const others = packages('package.json', 'dependencies').filter((name) => !needed.includes(name));
+    expect(others).toContain('typeorm');
+    expect([...others, 'jest', 'typescript'].filter(isInstalled)).toEqual([]);
+    expect(existsSync(join(app, 'dist/modules'))).toBe(false);
   });
 
   it('serves, adds a pet and lists it', async () => {
@@ -97,7 +100,24 @@ describe('what the Dockerfile builds', () => {
     const list = await fetch(`${address}/v1/pets`, { headers });
     expect(await list.text()).toBe('[{"id":1,"name":"Bella","categoryId":42,"status":"available"}]');
     expect((await fetch(`${address}/openapi.json`)).status).toBe(200);
+    expect((await fetch(`${address}/docs/swagger-ui.css`)).status).toBe(200);
     expect(await health()).toBe(0);
+  });
+
+  it.each(['postgres', 'mariadb'])('has the driver of %s, and that of Redis', (engine) => {
+    const [program, main] = image.command as [string, string];
+    const variables = {
+      DATABASE_URL: `${engine}://me@127.0.0.1:1/pets`,
+      RATE_LIMIT: '5',
+      RATE_LIMIT_URL: 'redis://127.0.0.1:1',
+    };
+    const { stdout } = spawnSync(program, [main, 'check'], {
+      ...inContainer(),
+      env: { ...env, ...variables },
+      encoding: 'utf8',
+    });
+    expect(stdout).toMatch(/^fail +database +.*ECONNREFUSED/m);
+    expect(stdout).toMatch(/^fail +limits +.*ECONNREFUSED/m);
   });
 
   it('writes to its volume and nowhere else', () => {
@@ -117,6 +137,7 @@ describe('what the Dockerfile builds', () => {
       { level: 'info', method: 'POST', route: '/v1/pets', status: 201, key: 'configured-1' },
       { level: 'info', method: 'GET', route: '/v1/pets', status: 200, key: 'configured-1' },
       { level: 'info', method: 'GET', route: '/openapi.json', status: 200 },
+      { level: 'info', method: 'GET', status: 200 },
       { level: 'info', msg: 'The pet store is closed.', code: 0 },
     ]);
     expect(await health()).toBe(1);
