@@ -102,7 +102,8 @@ export async function fill(url, animals) {
   execFileSync(process.execPath, ['dist/src/main.js', 'migrate', 'run'], {
     env: { ...process.env, DATABASE_URL: url },
   });
-  const source = (await engineOf(databaseUrl('DATABASE_URL', url), {})).schemaSource();
+  const limits = { poolTimeout: 10_000, statementTimeout: 600_000 };
+  const source = (await engineOf(databaseUrl('DATABASE_URL', url), limits)).schemaSource();
   await source.initialize();
   const isMariadb = url.startsWith('mariadb:');
   await source.query(`INSERT INTO pet (name, category_id, status)
