@@ -236,6 +236,8 @@ class CrashRun {
   async inspect(kills: number): Promise<CrashReport> {
     if (this.refusalUntil === Infinity) this.disk?.free(0);
     const service = await this.start(this.hasOldKeys);
+    // Who forgets too much has done so by then.
+    if (this.hasOldKeys) await this.until('all old keys are forgotten', () => this.isAllForgotten);
     // What was sent with a key and never answered is sent once more: the outcome must be one pet. So it is of what was answered.
     for (const intent of this.intents.filter(({ key }) => key !== undefined)) {
       const earlier = intent.acknowledged;
@@ -247,7 +249,6 @@ class CrashRun {
     const all = await this.list(service, '');
     const byStatus = [];
     for (const status of STATUSES) byStatus.push(...(await this.list(service, `&status=${status}`)));
-    if (this.hasOldKeys) await this.until('all old keys are forgotten', () => this.isAllForgotten);
     service.agent.destroy();
     service.process.kill('SIGTERM');
     await once(service.process, 'exit');
