@@ -11,14 +11,18 @@ export class Log implements LoggerService {
   private readonly pino: Logger;
   private readonly output: { write(line: string): void };
 
+  /** Writes a line of JSON in the form of this log. */
+  private readonly writeLine: (line: string) => void;
+
   /** Writes to standard output, or hands each line to `write`. */
   constructor({ level, json }: LogSettings, write?: (line: string) => void) {
     const lost = (lines: number) => this.warn(`${lines} lines are missing here, which nobody read in time.`, 'log');
     this.output = write ? { write } : new BatchedOutput(lost);
     const { output } = this;
+    this.writeLine = json ? (line) => output.write(line) : (line) => output.write(readable(line));
     this.pino = pino(
       { level, base: null, timestamp, formatters: { level: (label) => ({ level: label }) } },
-      json ? output : { write: (line) => output.write(readable(line)) },
+      { write: this.writeLine },
     );
   }
 
@@ -33,20 +37,10 @@ export class Log implements LoggerService {
   }
 
   /** Writes the line of a request that has ended. Health checks come all the time; at this level only those that fail have a line. */
-  request({ id, method, route, status, duration, key, aborted, trace }: Exchange): void {
-    const line = {
-      request: id,
-      method,
-      route,
-      status: status || undefined,
-      ms: Math.round(duration * 1000) / 1000,
-      key,
-      aborted: aborted || undefined,
-      trace_id: trace?.traceId,
-      span_id: trace?.spanId,
-    };
-    if (route?.startsWith('/health/') && status < 400) this.pino.debug(line);
-    else this.pino.info(line);
+  request(exchange: Exchange): void {
+    const { route, status } = exchange;
+    const level = route?.startsWith('/health/') && status < 400 ? 'debug' : 'info';
+    if (this.pino.isLevelEnabled(level)) this.writeLine(requestLine(level, exchange));
   }
 
   info(message: unknown, ...more: unknown[]): void {
@@ -80,6 +74,20 @@ export class Log implements LoggerService {
 
 let lastTime = 0;
 let lastTimestamp = '';
+
+/** The line that every request has. By hand: pino takes three times as long, some 2 % of what a read costs. */
+function requestLine(level: string, { id, method, route, status, duration, key, aborted, trace }: Exchange): string {
+  let line = `{"level":"${level}"${timestamp()},"request":"${id}"`;
+  if (method) line += `,"method":"${method}"`;
+  if (route) line += `,"route":${JSON.stringify(route)}`;
+  if (status > 0) line += `,"status":${status}`;
+  line += `,"ms":${Math.round(duration * 1000) / 1000}`;
+  if (key !== undefined) line += `,"key":${JSON.stringify(key)}`;
+  if (aborted) line += ',"aborted":true';
+  if (trace) line += `,"trace_id":"${trace.traceId}"`;
+  if (trace?.spanId) line += `,"span_id":"${trace.spanId}"`;
+  return `${line}}\n`;
+}
 
 /** The time as a field. Many lines share a millisecond, and to write it out is a good part of the cost of a line. */
 function timestamp(): string {

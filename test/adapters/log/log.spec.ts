@@ -28,6 +28,26 @@ describe('the log', () => {
     );
   });
 
+  it('writes the line of a request as JSON, whatever its key is called', () => {
+    const key = 'a "b" \\';
+    const trace = { traceId: 'c'.repeat(32), spanId: 'd'.repeat(16) };
+    const text = written({ level: 'info', json: true }, (log) =>
+      log.request({ ...REQUEST, key, aborted: true, trace }),
+    );
+    expect(text.endsWith('}\n')).toBe(true);
+    const fields = { request: 'a1', method: 'GET', route: '/v1/pets', status: 200, ms: 1.235, key, aborted: true };
+    expect(JSON.parse(text)).toEqual({
+      ...{ level: 'info', time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/), ...fields },
+      ...{ trace_id: trace.traceId, span_id: trace.spanId },
+    });
+  });
+
+  it('leaves out of the line of a request what is not known', () => {
+    const unknown = { method: undefined, route: undefined, status: 0, key: undefined };
+    const text = written({ level: 'info', json: true }, (log) => log.request({ ...REQUEST, ...unknown }));
+    expect(JSON.parse(text)).toEqual({ level: 'info', time: expect.any(String), request: 'a1', ms: 1.235 });
+  });
+
   it.each([true, false])('lets no control character through (JSON: %s)', (json) => {
     const text = written({ level: 'info', json }, (log) => log.warn('a\x1b[2Jb\r\u009b', { request: '\x07' }, 'http'));
     expect(text).toMatch(/^[^\p{Cc}]+\n$/u);
