@@ -48,7 +48,11 @@ export class PetstoreAdapter extends ExpressAdapter {
     app.set('query parser', false);
     if (settings.corsOrigins.length > 0)
       app.use(allowOrigins(settings.corsOrigins) as unknown as express.RequestHandler);
+    const { stack } = app.router;
+    const layers = stack.length;
     super(app);
+    // Nest's first one, which every request would go through, calls hooks that nobody has set.
+    stack.length = layers;
     const { stopLinger: linger, closeTimeout } = settings;
     this.stop = { since: undefined, linger, patience: closeTimeout / 2 };
   }

@@ -10,7 +10,9 @@ export class Response extends ServerResponse<Request> {
   readonly standing: string[] = [];
 
   /** Whether it is the last on its connection, because the server is being stopped. */
-  isLast = (): boolean => false;
+  isLast(): boolean {
+    return false;
+  }
 
   /**
    * Sends the head. Headers given as an array are names and values in turn; the array is taken over. The connection is closed behind
