@@ -22,6 +22,7 @@ const validator = new Validator();
 export function readNewPet(members: readonly Member[]): NewPetDto {
   const faults = new Faults();
   const pet = new NewPetDto();
+  const fields = pet as unknown as Record<string, unknown>;
   const positions = new Map<string, number>();
   for (const [position, { name, value }] of members.entries()) {
     if (positions.has(name)) {
@@ -29,7 +30,7 @@ export function readNewPet(members: readonly Member[]): NewPetDto {
       continue;
     }
     positions.set(name, position);
-    if (FIELDS.includes(name)) Reflect.set(pet, name, value);
+    if (FIELDS.includes(name)) fields[name] = value;
     else {
       const guess = didYouMean(name, FIELDS);
       faults.add('unknown_field', `${quoted(name)} is not a field of a new pet.${guess}`, position);
@@ -40,8 +41,7 @@ export function readNewPet(members: readonly Member[]): NewPetDto {
     if (position === undefined) faults.add('missing_field', `${property} is required.`, members.length + index);
     else {
       const [message = ''] = Object.values(constraints ?? {});
-      const value: unknown = Reflect.get(pet, property);
-      faults.add('invalid_field', `${message.replace(GIVEN, () => shown(value))}.`, position);
+      faults.add('invalid_field', `${message.replace(GIVEN, () => shown(fields[property]))}.`, position);
     }
   }
   faults.throwIfAny();
