@@ -49,7 +49,7 @@ function membersOf(text: string): Member[] {
   for (const token of text.match(TOKEN) ?? []) {
     if (token === '}' || token === ']') depth--;
     else if (depth === 1 && token !== ':' && token !== ',') {
-      if (name === undefined) name = stringOf(token);
+      if (name === undefined) name = JSON.parse(token) as string;
       else {
         members.push({ name, value: valueOf(token) });
         name = undefined;
@@ -62,13 +62,7 @@ function membersOf(text: string): Member[] {
 
 /** A value by its first token. */
 function valueOf(token: string): unknown {
-  if (token.startsWith('"')) return stringOf(token);
   if (token === '{') return {};
   if (token === '[') return [];
   return /^[-0-9]/.test(token) ? (int64FromLiteral(token) ?? new NumberLiteral(token)) : JSON.parse(token);
-}
-
-/** Most texts are as they are written. */
-function stringOf(token: string): string {
-  return token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
 }
