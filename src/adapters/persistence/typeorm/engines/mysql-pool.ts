@@ -44,7 +44,7 @@ export interface Roles {
   readonly readOnlyToo: boolean;
   /**
    * Whether a server is asked for its role each time that a connection is lent: one that is made read-only goes on answering with what it has,
-   * while another one is written.
+   * and is written by who may write all the same, while another one is the primary.
    */
   readonly askEachTime: boolean;
 }

@@ -135,8 +135,7 @@ export class MysqlEngine implements Engine {
     );
     const { writers, readers } = shares(url.pool);
     this.dataSource = this.source(writers, limits.statementTimeout);
-    // What writes is told by the server.
-    this.readSource = this.source(readers, limits.statementTimeout, !looking && url.hosts.length > 1);
+    this.readSource = this.source(readers, limits.statementTimeout);
   }
 
   rows(statement: Statement): Promise<Row[]> {
@@ -344,15 +343,15 @@ export class MysqlEngine implements Engine {
     return pool === 'read' ? this.readSource : this.dataSource;
   }
 
-  private source(poolSize: number, statementTimeout: number, askEachTime = false): DataSource {
-    const { engine, tls } = this.url;
+  private source(poolSize: number, statementTimeout: number): DataSource {
+    const { engine, hosts, tls } = this.url;
     const limits = { ...this.limits, statementTimeout };
+    const roles = { readOnlyToo: this.looking, askEachTime: !this.looking && hosts.length > 1 };
     return new DataSource({
       ...serverOptions(this.url, this.primary.host),
       type: engine as 'mysql' | 'mariadb',
       driver: {
-        createPool: (options: PoolOptions) =>
-          limitedPool({ ...options, ...this.primary.host }, limits, { readOnlyToo: this.looking, askEachTime }),
+        createPool: (options: PoolOptions) => limitedPool({ ...options, ...this.primary.host }, limits, roles),
       },
       poolSize,
       charset: 'utf8mb4_bin',
