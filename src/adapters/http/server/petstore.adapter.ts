@@ -11,6 +11,7 @@ import type { ExchangeObserver } from './exchange.js';
 import { answerTo } from './protocol/client-error.js';
 import { Connection, type Stop } from './protocol/connection.js';
 import { headFault, namesHttp } from './protocol/request-head.js';
+import './kept-tick.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
 
