@@ -1,7 +1,10 @@
-import { writeSync } from 'node:fs';
+import { fstatSync, writeSync } from 'node:fs';
 
-/** How many bytes are written at once: as many as a pipe takes as one, unmixed with what other processes write to it (pipe(7), PIPE_BUF). */
-const BATCH = 4_096;
+/** How many bytes are written at once to a pipe: as many as it takes as one, unmixed with what other processes write to it (pipe(7), PIPE_BUF). */
+const PIPE_BATCH = 4_096;
+
+/** How many to a file, which takes any number as one. */
+const FILE_BATCH = 16_384;
 
 /** How long a line may wait for others, in milliseconds. */
 const PATIENCE = 50;
@@ -29,9 +32,10 @@ interface Batch {
  * process exits, whatever the reason, unless it is killed.
  */
 export class BatchedOutput {
+  private readonly size = fstatSync(1).isFile() ? FILE_BATCH : PIPE_BATCH;
   private readonly waiting: Batch[] = [];
   private waitingBytes = 0;
-  private batch = Buffer.allocUnsafeSlow(BATCH);
+  private batch = Buffer.allocUnsafeSlow(this.size);
   private filled = 0;
   private lines = 0;
   private dropped = 0;
@@ -51,8 +55,8 @@ export class BatchedOutput {
     }
     // A character has three bytes at most.
     const most = line.length * 3;
-    if (this.filled + most > BATCH) this.pass();
-    if (most > BATCH) return this.queue({ bytes: Buffer.from(line), lines: 1 });
+    if (this.filled + most > this.size) this.pass();
+    if (most > this.size) return this.queue({ bytes: Buffer.from(line), lines: 1 });
     this.filled += this.batch.write(line, this.filled);
     this.lines++;
     // While the reader does not read, batches become full.
@@ -64,7 +68,7 @@ export class BatchedOutput {
     this.timer = undefined;
     if (this.lines === 0) return;
     const batch = { bytes: this.batch.subarray(0, this.filled), lines: this.lines };
-    this.batch = Buffer.allocUnsafeSlow(BATCH);
+    this.batch = Buffer.allocUnsafeSlow(this.size);
     this.filled = this.lines = 0;
     this.queue(batch);
   }

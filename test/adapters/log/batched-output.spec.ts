@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -62,6 +62,18 @@ describe('an output that several processes share', () => {
       maxBuffer: 2 ** 26,
     });
     const lines = stdout.trimEnd().split('\n');
+    expect(lines.filter((line) => !/^\[ü*\]$/.test(line))).toEqual([]);
+    expect(lines).toHaveLength(6_000);
+  });
+
+  it.each(['>', '>>'])('has the same if it is a file, by %s', async (redirection) => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-output-'));
+    const file = join(folder, 'log');
+    const writer = `"$0" --input-type=module -e "$1" "$2"`;
+    const script = `( ${writer} & ${writer} & wait ) ${redirection} '${file}'`;
+    await promisify(execFile)('sh', ['-c', script, process.execPath, MANY_LENGTHS, module]);
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    rmSync(folder, { recursive: true });
     expect(lines.filter((line) => !/^\[ü*\]$/.test(line))).toEqual([]);
     expect(lines).toHaveLength(6_000);
   });
