@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm';
 import Libsql from 'libsql';
 import { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { fail, Finding, ok } from '../../../../application/finding.js';
+import { isInt64 } from '../../../../domain/int64.js';
 import { dataSourceOptions, entities } from '../data-source-options.js';
 import { names, Row, Statement, Table } from '../table.js';
 import { driverError, Engine, Failure, Script } from './engine.js';
@@ -120,6 +121,13 @@ class Connection extends Libsql {
   }
 }
 
+/** Rows to insert. */
+interface Insertion extends Statement {
+  readonly count: number;
+  /** Asks for the highest id that the table has had, if it has any: the rows are given those that follow, as AUTOINCREMENT gives them. */
+  readonly lastId?: Statement | undefined;
+}
+
 /** Tells a file, and the log beside it, from all others that ever come in their places while they are open. */
 function identityOf(file: string): string {
   const identities = [file, `${file}-wal`].map((path) => {
@@ -223,13 +231,25 @@ export class SqliteEngine implements Engine {
     });
   }
 
-  /** One statement for all of them takes half of the time that one for each does. */
-  insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Statement {
+  /** One statement for all of them takes half of the time that one for each does; without `RETURNING` a create is 2 to 8 % cheaper. */
+  insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Insertion {
+    const [id] = table.columns.filter(({ generated }) => generated);
     const values = table.given.map((_column, i) => `value ->> ${i}`);
+    const [columns, selected] = id
+      ? [
+          [id, ...table.given],
+          ['? + key', ...values],
+        ]
+      : [table.given, values];
     return {
-      sql: `INSERT INTO ${table.name} (${names(table.given)})
-        SELECT ${values.join(', ')} FROM json_each(?) ORDER BY key RETURNING ${names(table.key)}`,
+      sql: `INSERT INTO ${table.name} (${names(columns)}) SELECT ${selected.join(', ')} FROM json_each(?)`,
       values: [JSON.stringify(entities.map((entity) => table.values(entity)))],
+      count: entities.length,
+      lastId: id && {
+        sql: `SELECT coalesce(max(last), 0) FROM (SELECT seq AS last FROM sqlite_sequence WHERE name = ?
+          UNION ALL SELECT max(${id.name}) FROM ${table.name})`,
+        values: [table.name],
+      },
     };
   }
 
@@ -327,10 +347,20 @@ export class SqliteEngine implements Engine {
     return head[18] === 2;
   }
 
-  private all({ sql, values }: Statement): Row[] {
-    const statement = this.connection.keep(sql);
-    if (statement.reader) return statement.all(...values) as Row[];
-    statement.run(...values);
+  private all(statement: Statement): Row[] {
+    const { sql, values } = statement;
+    const prepared = this.connection.keep(sql);
+    if (prepared.reader) return prepared.all(...values) as Row[];
+    const { lastId, count = 0 }: Partial<Insertion> = statement;
+    if (lastId) {
+      return this.connection.write(() => {
+        const [last] = this.first(lastId) as [bigint];
+        if (!isInt64(last + BigInt(count))) throw Object.assign(new Error('No id is left.'), { code: 'SQLITE_FULL' });
+        prepared.run(last + 1n, ...values);
+        return Array.from({ length: count }, (_, i) => [last + BigInt(i + 1)]);
+      });
+    }
+    prepared.run(...values);
     return [];
   }
 

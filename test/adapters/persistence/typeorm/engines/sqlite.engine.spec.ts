@@ -77,6 +77,31 @@ describe('SQLite', () => {
     expect((await pets.add(BELLA)).pet.id).toBe(pet.id + 1n);
   });
 
+  it('gives ids above those that are there, though what SQLite remembers of them was deleted by hand', async () => {
+    const { pets } = await store.open();
+    const { pet } = await pets.add(BELLA);
+    another().exec('DELETE FROM sqlite_sequence');
+    const added = await Promise.all(['Max', 'Rex'].map((name) => pets.add({ ...BELLA, name })));
+    expect(added.map((each) => [each.pet.name, each.pet.id])).toEqual([
+      ['Max', pet.id + 1n],
+      ['Rex', pet.id + 2n],
+    ]);
+  });
+
+  it('adds as long as an id is left, and none in the place of another then', async () => {
+    const { pets } = await store.open();
+    await pets.add(BELLA);
+    another().exec(`UPDATE sqlite_sequence SET seq = 9223372036854775806 WHERE name = 'pet'`);
+    const outcomes = await Promise.allSettled([pets.add(BELLA), pets.add(BELLA)]);
+    expect(outcomes).toMatchObject([
+      { reason: expect.any(StoreUnavailable) },
+      { reason: expect.any(StoreUnavailable) },
+    ]);
+    expect((await pets.add(BELLA)).pet.id).toBe(2n ** 63n - 1n);
+    await expect(pets.add(BELLA)).rejects.toThrow(StoreUnavailable);
+    expect((await pets.list({ limit: 10 })).map(({ id }) => id)).toEqual([2n ** 63n - 1n, 1n]);
+  });
+
   it('finds a pet as it is, whoever changed it since it was last found', async () => {
     const { pets } = await store.open();
     const { pet } = await pets.add(BELLA);
