@@ -38,8 +38,8 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** A string, a sign of the structure, or a number, `true`, `false` or `null`. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
+/** A string, a bracket, or a number, `true`, `false` or `null`; the signs between them tell nothing more of what is known to be valid. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]]|[^\s{}[\]:,"]+/g;
 
 /** The members of a text that is known to be a valid object. */
 function membersOf(text: string): Member[] {
@@ -48,7 +48,7 @@ function membersOf(text: string): Member[] {
   let name: string | undefined;
   for (const token of text.match(TOKEN) ?? []) {
     if (token === '}' || token === ']') depth--;
-    else if (depth === 1 && token !== ':' && token !== ',') {
+    else if (depth === 1) {
       if (name === undefined) name = JSON.parse(token) as string;
       else {
         members.push({ name, value: valueOf(token) });
