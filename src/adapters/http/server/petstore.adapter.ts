@@ -11,9 +11,10 @@ import type { ExchangeObserver } from './exchange.js';
 import { answerTo } from './protocol/client-error.js';
 import { Connection, type Stop } from './protocol/connection.js';
 import { headFault, namesHttp } from './protocol/request-head.js';
-import './kept-tick.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
+
+export { keptTick } from './kept-tick.js';
 
 // Below the service's own prototypes stand Express's, and below those Node's.
 Object.setPrototypeOf(Request.prototype, express.request);

@@ -128,6 +128,15 @@ interface Insertion extends Statement {
   readonly lastId?: Statement | undefined;
 }
 
+/** Asks for the highest id that the table has had, 0 if none. What SQLite remembers of it somebody may have deleted. */
+function lastIdOf({ name, key }: Table): Statement {
+  return {
+    sql: `SELECT coalesce(max(last), 0)
+      FROM (SELECT seq AS last FROM sqlite_sequence WHERE name = ? UNION ALL SELECT max(${names(key)}) FROM ${name})`,
+    values: [name],
+  };
+}
+
 /** Tells a file, and the log beside it, from all others that ever come in their places while they are open. */
 function identityOf(file: string): string {
   const identities = [file, `${file}-wal`].map((path) => {
@@ -245,19 +254,13 @@ export class SqliteEngine implements Engine {
       sql: `INSERT INTO ${table.name} (${names(columns)}) SELECT ${selected.join(', ')} FROM json_each(?)`,
       values: [JSON.stringify(entities.map((entity) => table.values(entity)))],
       count: entities.length,
-      lastId: id && {
-        sql: `SELECT coalesce(max(last), 0) FROM (SELECT seq AS last FROM sqlite_sequence WHERE name = ?
-          UNION ALL SELECT max(${id.name}) FROM ${table.name})`,
-        values: [table.name],
-      },
+      lastId: id && lastIdOf(table),
     };
   }
 
-  async lastId({ name }: Table): Promise<bigint> {
-    const [last] = (await this.row({ sql: 'SELECT max(seq) FROM sqlite_sequence WHERE name = ?', values: [name] })) as [
-      bigint | null,
-    ];
-    return last ?? 0n;
+  async lastId(table: Table): Promise<bigint> {
+    const [last] = (await this.row(lastIdOf(table))) as [bigint];
+    return last;
   }
 
   async continueIds({ name }: Table, above: bigint): Promise<void> {
