@@ -1,7 +1,7 @@
 import type { Asker, Caller } from '../database-observer.js';
 
 interface Waiting<Question, Answer> extends Asker {
-  readonly question: Question;
+  question: Question;
   readonly answer: Promise<Answer>;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
@@ -25,7 +25,7 @@ const SLOW = 50;
  * loop in which it came.
  *
  * - No read is answered by a query that began before the read came: it joins what waits, never what is under way.
- * - Reads with the same key that wait share one answer, the same object.
+ * - Reads with the same key that wait share one answer, the same object: that of the widest of them.
  * - A round trip that fails is asked again by halves, so that a read fails by itself alone, with the error of its own query.
  * - A read whose deadline has passed before it is asked is not asked.
  */
@@ -36,8 +36,8 @@ export class SharedReads<Question, Answer> {
 
   /**
    * `ask` resolves to the answers of 1 to `most` questions, in their order, and is given the latest of their deadlines. `keyOf` tells
-   * which questions are equal. `check` throws what a question is to be refused with whose deadline has passed. `callersOf` tells who asks now,
-   * for `ask` to know, or undefined.
+   * which questions one answer can serve, and `widest` whose that is of two such. `check` throws what a question is to be refused with whose deadline
+   * has passed. `callersOf` tells who asks now, for `ask` to know, or undefined.
    */
   constructor(
     private readonly most: number,
@@ -49,6 +49,7 @@ export class SharedReads<Question, Answer> {
     private readonly keyOf: (question: Question) => unknown,
     private readonly check: (deadline: number) => void,
     private readonly callersOf: () => readonly Caller[] | undefined = () => undefined,
+    private readonly widest: (one: Question, other: Question) => Question = (one) => one,
   ) {}
 
   /** Resolves to the answer; rejects with what its own query rejects with. Deadlines never decrease from call to call. */
@@ -57,6 +58,7 @@ export class SharedReads<Question, Answer> {
     const callers = this.callersOf();
     let waiting = this.waiting.get(key);
     if (waiting) {
+      waiting.question = this.widest(waiting.question, question);
       waiting.deadline = deadline;
       if (callers) waiting.callers = [...(waiting.callers ?? []), ...callers];
       return waiting.answer;

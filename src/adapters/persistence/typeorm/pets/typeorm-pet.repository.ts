@@ -30,8 +30,8 @@ export class TypeOrmPetRepository extends PetRepository {
   );
   private readonly keysUnderWay = new KeysUnderWay();
   private readonly finds = this.sharing(MOST_FINDS, findTogether, (id: bigint) => id);
-  private readonly lists = this.sharing(MOST_LISTS, listTogether, keyOfList);
-  private readonly listsOfStatus = this.sharing(MOST_LISTS, listTogether, keyOfList);
+  private readonly lists = this.sharing(MOST_LISTS, listTogether, placeOf, longer);
+  private readonly listsOfStatus = this.sharing(MOST_LISTS, listTogether, placeOf, longer);
 
   /** How often this process has written: what it writes adds to the lists, and changes no pet that is there. */
   private ownChanges = 0;
@@ -64,7 +64,10 @@ export class TypeOrmPetRepository extends PetRepository {
       return this.database.read(READ, (engine) => listOne(engine, query));
     const { status, before, limit } = query;
     const lists = status === undefined ? this.lists : this.listsOfStatus;
-    return this.database.admit((deadline) => lists.read({ status, before, limit }, deadline));
+    return this.database.admit(async (deadline) => {
+      const pets = await lists.read({ status, before, limit }, deadline);
+      return pets.length > limit ? pets.slice(0, limit) : pets;
+    });
   }
 
   listRevision(): number | undefined {
@@ -100,6 +103,7 @@ export class TypeOrmPetRepository extends PetRepository {
     most: number,
     ask: (engine: Engine, questions: readonly Question[]) => Promise<Answer[]>,
     keyOf: (question: Question) => unknown,
+    widest?: (one: Question, other: Question) => Question,
   ): SharedReads<Question, Answer> {
     return new SharedReads(
       most,
@@ -109,10 +113,16 @@ export class TypeOrmPetRepository extends PetRepository {
       keyOf,
       (deadline) => this.database.checkDeadline(deadline),
       () => this.database.callers(),
+      widest,
     );
   }
 }
 
-function keyOfList({ status, before, limit }: PetQuery): string {
-  return `${status} ${before} ${limit}`;
+/** Where a list begins, and in which index: of lists from the same place the longer one has the shorter one. */
+function placeOf({ status, before }: PetQuery): string {
+  return `${status} ${before}`;
+}
+
+function longer(one: PetQuery, other: PetQuery): PetQuery {
+  return other.limit > one.limit ? other : one;
 }

@@ -84,6 +84,24 @@ describe('shared reads', () => {
     await expect(answers).resolves.toEqual(['1 by 0', '2 by 0', '3 by 0', '1 by 0']);
   });
 
+  it('ask the widest of those that one answer serves', async () => {
+    const asked: number[][] = [];
+    const reads = new SharedReads<number, number>(
+      MOST,
+      (questions) => {
+        asked.push([...questions]);
+        return Promise.resolve(questions);
+      },
+      (question) => Math.trunc(question / 10),
+      () => undefined,
+      undefined,
+      Math.max,
+    );
+    const answers = await Promise.all([15, 18, 24, 11, 21].map((question) => reads.read(question, 1)));
+    expect(asked).toEqual([[18, 24]]);
+    expect(answers).toEqual([18, 18, 24, 18, 24]);
+  });
+
   it('know all that ask what is asked together', async () => {
     const server = new Server();
     const [a, b, c] = [{}, {}, {}];
