@@ -9,9 +9,16 @@ interface Waiting<Job, Result> {
 /** The most jobs that share a commit, so that the first of them does not wait for ever. */
 const MAX_BATCH = 256;
 
+/** From how many jobs on half of them are committed first if the event loop is free meanwhile. Fewer take more of the processor so, and no less time. */
+const HALVED = 20;
+
 /**
  * Lets jobs that arrive while a commit is under way share the next one: the wait for the disk, by far the most of the cost of
  * a small write, is paid once for all of them: with 32 clients four to five times as many are added. A job alone waits for its own commit.
+ *
+ * If the event loop is free during a commit, as it is while a server writes, there is always one under way while jobs wait: many clients come to be
+ * two halves, of which one is answered, and asks anew, while the jobs of the other are committed. On PostgreSQL 8 clients add a tenth more so, and
+ * 32 a quarter.
  */
 export class GroupCommit<Job, Result> {
   private waiting: Waiting<Job, Result>[] = [];
@@ -20,10 +27,12 @@ export class GroupCommit<Job, Result> {
   /**
    * `commit` stores the jobs in one transaction and resolves to their results in the same order; a job that is refused by itself
    * has an error for its result, and the others are committed all the same. `check` throws if a job is not to be committed any more.
+   * `isElsewhere` tells whether the event loop is free during a commit.
    */
   constructor(
     private readonly commit: (jobs: readonly Job[]) => Promise<(Result | Error)[]>,
     private readonly check: (job: Job) => void = () => undefined,
+    private readonly isElsewhere = false,
   ) {}
 
   /** Resolves once the job is committed; rejects if it is refused or the commit fails. */
@@ -40,9 +49,25 @@ export class GroupCommit<Job, Result> {
     while (this.waiting.length > 0) {
       // Let the jobs come in of requests that arrive in this turn of the event loop or the next one: they are handled behind their turn.
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-      await this.settle(this.waiting.splice(0, MAX_BATCH).filter((each) => this.isWanted(each)));
+      const count = this.waiting.length;
+      let committing = this.settle(this.take(this.isElsewhere && count >= HALVED ? count >> 1 : MAX_BATCH));
+      for (;;) {
+        const tell = await committing;
+        const batch = this.isElsewhere ? this.take(MAX_BATCH) : [];
+        if (batch.length === 0) {
+          tell();
+          break;
+        }
+        committing = this.settle(batch);
+        // Behind the driver, which sends it first.
+        process.nextTick(tell);
+      }
     }
     this.underWay = false;
+  }
+
+  private take(most: number): Waiting<Job, Result>[] {
+    return this.waiting.splice(0, most).filter((each) => this.isWanted(each));
   }
 
   private isWanted({ job, reject }: Waiting<Job, Result>): boolean {
@@ -55,25 +80,33 @@ export class GroupCommit<Job, Result> {
     }
   }
 
-  /** Commits a batch; half by half if it is refused as a whole, so that none fails but the one that is at fault. */
-  private async settle(batch: readonly Waiting<Job, Result>[]): Promise<void> {
-    if (batch.length === 0) return;
+  /**
+   * Commits a batch, half by half if it is refused as a whole, so that none fails but the one that is at fault. Resolves to what tells those who
+   * wait.
+   */
+  private async settle(batch: readonly Waiting<Job, Result>[]): Promise<() => void> {
+    if (batch.length === 0) return () => undefined;
     try {
       const results = await this.commit(batch.map(({ job }) => job));
-      for (const [i, { resolve, reject }] of batch.entries()) {
-        const result = results[i] as Result | Error;
-        if (result instanceof Error) reject(result);
-        else resolve(result);
-      }
+      return () => {
+        for (const [i, { resolve, reject }] of batch.entries()) {
+          const result = results[i] as Result | Error;
+          if (result instanceof Error) reject(result);
+          else resolve(result);
+        }
+      };
     } catch (error) {
       const unavailable = error instanceof StoreUnavailable;
       if (batch.length > 1 && !unavailable) {
         const half = batch.length >> 1;
-        await this.settle(batch.slice(0, half));
+        (await this.settle(batch.slice(0, half)))();
         return this.settle(batch.slice(half));
       }
       // What waits behind a store that cannot answer would wait for it once more, and in vain.
-      for (const { reject } of [...batch, ...(unavailable ? this.waiting.splice(0) : [])]) reject(error);
+      const failed = [...batch, ...(unavailable ? this.waiting.splice(0) : [])];
+      return () => {
+        for (const { reject } of failed) reject(error);
+      };
     }
   }
 }

@@ -23,11 +23,7 @@ interface WaitingAddition extends Addition, Asker {
 
 /** Pets in the table `pet`. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly adding = new GroupCommit(
-    (additions: readonly WaitingAddition[]) =>
-      this.commit(additions, additions.at(-1)!.deadline, (engine) => addTogether(engine, additions)),
-    ({ deadline }) => this.database.checkDeadline(deadline),
-  );
+  private readonly adding: GroupCommit<WaitingAddition, Added>;
   private readonly keysUnderWay = new KeysUnderWay();
   private readonly finds = this.sharing(MOST_FINDS, findTogether, (id: bigint) => id);
   private readonly lists = this.sharing(MOST_LISTS, listTogether, placeOf, longer);
@@ -38,6 +34,11 @@ export class TypeOrmPetRepository extends PetRepository {
 
   constructor(private readonly database: Database) {
     super();
+    this.adding = new GroupCommit(
+      (additions) => this.commit(additions, additions.at(-1)!.deadline, (engine) => addTogether(engine, additions)),
+      ({ deadline }) => database.checkDeadline(deadline),
+      database.concurrentWriters,
+    );
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {

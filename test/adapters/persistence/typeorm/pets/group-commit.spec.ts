@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { StoreUnavailable } from '../../../../../src/application/errors.js';
 import { GroupCommit } from '../../../../../src/adapters/persistence/typeorm/pets/group-commit.js';
 
@@ -115,5 +116,84 @@ describe('a group commit', () => {
     const next = group.add(3);
     await disk.sync();
     await expect(next).resolves.toBe('stored 3');
+  });
+
+  describe('whose commits leave the event loop free', () => {
+    const elsewhere = (disk: Disk) => new GroupCommit(disk.commit, () => undefined, true);
+
+    it('commits half of many first, and the others as soon as that has ended', async () => {
+      const disk = new Disk();
+      const group = elsewhere(disk);
+      const all = Array.from({ length: 21 }, (_, i) => group.add(i + 20));
+      await disk.sync();
+      await disk.sync();
+      await Promise.all(all);
+      expect(disk.batches.map(({ length }) => length)).toEqual([10, 11]);
+      expect(disk.batches.flat()).toEqual(Array.from({ length: 21 }, (_, i) => i + 20));
+    });
+
+    it('has one commit under way at a time, and commits few together', async () => {
+      const disk = new Disk();
+      const group = elsewhere(disk);
+      const few = Promise.all([1, 2, 3].map((job) => group.add(job)));
+      while (disk.batches.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      const later = Promise.all([4, 5].map((job) => group.add(job)));
+      for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+      expect(disk.batches).toEqual([[1, 2, 3]]);
+      await disk.sync();
+      await few;
+      await disk.sync();
+      await later;
+      expect(disk.batches).toEqual([
+        [1, 2, 3],
+        [4, 5],
+      ]);
+    });
+
+    it('rejects what waits behind a store that cannot answer, and goes on with what comes then', async () => {
+      const disk = new Disk();
+      const group = elsewhere(disk);
+      const outcomes = Promise.allSettled([-2, ...Array(20).keys()].map((job) => group.add(job)));
+      await disk.sync();
+      expect((await outcomes).map(({ status }) => status)).toEqual(Array.from({ length: 21 }, () => 'rejected'));
+      expect(disk.batches.map(({ length }) => length)).toEqual([10]);
+      const next = group.add(8);
+      await disk.sync();
+      await expect(next).resolves.toBe('stored 8');
+    });
+
+    it('settles every job once, rightly, whatever comes, fails or ends when', async () => {
+      const step = fc.oneof(
+        { weight: 4, arbitrary: fc.record({ jobs: fc.array(fc.integer({ min: -2, max: 15 }), { maxLength: 30 }) }) },
+        { weight: 3, arbitrary: fc.constant('end') },
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.boolean(), async (steps, isElsewhere) => {
+          const disk = new Disk();
+          const group = new GroupCommit(disk.commit, () => undefined, isElsewhere);
+          const under: { job: number; outcome: Promise<string> }[] = [];
+          let open = 0;
+          for (const each of steps) {
+            if (each === 'end') {
+              if (disk.batches.length > open && ++open) await disk.sync();
+            } else for (const job of each.jobs) under.push({ job, outcome: group.add(job) });
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+          const all = Promise.allSettled(under.map(({ outcome }) => outcome));
+          let isOver = false;
+          void all.then(() => (isOver = true));
+          while (!isOver) {
+            if (disk.batches.length > open && ++open) await disk.sync();
+            else await new Promise((resolve) => setImmediate(resolve));
+          }
+          for (const [i, outcome] of (await all).entries()) {
+            const { job } = under[i]!;
+            if (outcome.status === 'fulfilled') expect(outcome.value).toBe(`stored ${job}`);
+            else if (!(outcome.reason instanceof StoreUnavailable)) expect([-1, 13]).toContain(job);
+          }
+        }),
+        { numRuns: 200 },
+      );
+    });
   });
 });
