@@ -49,7 +49,7 @@ function membersOf(text: string): Member[] {
   for (const token of text.match(TOKEN) ?? []) {
     if (token === '}' || token === ']') depth--;
     else if (depth === 1) {
-      if (name === undefined) name = JSON.parse(token) as string;
+      if (name === undefined) name = textOf(token);
       else {
         members.push({ name, value: valueOf(token) });
         name = undefined;
@@ -64,5 +64,11 @@ function membersOf(text: string): Member[] {
 function valueOf(token: string): unknown {
   if (token === '{') return {};
   if (token === '[') return [];
+  if (token.startsWith('"')) return textOf(token);
   return /^[-0-9]/.test(token) ? (int64FromLiteral(token) ?? new NumberLiteral(token)) : JSON.parse(token);
+}
+
+/** The text that a JSON string is for: if nothing in it is escaped, what stands between the quotes. */
+function textOf(token: string): string {
+  return token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
 }
