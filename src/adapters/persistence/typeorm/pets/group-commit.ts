@@ -26,7 +26,7 @@ export class GroupCommit<Job, Result> {
 
   /**
    * `commit` stores the jobs in one transaction and resolves to their results in the same order; a job that is refused by itself
-   * has an error for its result, and the others are committed all the same. `check` throws if a job is not to be committed any more.
+   * has an error for its result, and the others are committed all the same. It rejects if it stored nothing, or with `StoreUnavailable`. `check` throws if a job is not to be committed any more.
    * `isElsewhere` tells whether the event loop is free during a commit.
    */
   constructor(
@@ -81,8 +81,8 @@ export class GroupCommit<Job, Result> {
   }
 
   /**
-   * Commits a batch, half by half if it is refused as a whole, so that none fails but the one that is at fault. Resolves to what tells those who
-   * wait.
+   * Commits a batch, half by half if it is refused as a whole, so that none fails but the one that is at fault; as it is if the store cannot
+   * answer, for nobody knows what it has done. Resolves to what tells those who wait.
    */
   private async settle(batch: readonly Waiting<Job, Result>[]): Promise<() => void> {
     if (batch.length === 0) return () => undefined;
@@ -96,16 +96,13 @@ export class GroupCommit<Job, Result> {
         }
       };
     } catch (error) {
-      const unavailable = error instanceof StoreUnavailable;
-      if (batch.length > 1 && !unavailable) {
+      if (batch.length > 1 && !(error instanceof StoreUnavailable)) {
         const half = batch.length >> 1;
         (await this.settle(batch.slice(0, half)))();
         return this.settle(batch.slice(half));
       }
-      // What waits behind a store that cannot answer would wait for it once more, and in vain.
-      const failed = [...batch, ...(unavailable ? this.waiting.splice(0) : [])];
       return () => {
-        for (const { reject } of failed) reject(error);
+        for (const { reject } of batch) reject(error);
       };
     }
   }

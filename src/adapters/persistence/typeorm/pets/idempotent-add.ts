@@ -28,6 +28,9 @@ const CONFIRM_KEY = 'UPDATE idempotency_key SET pet_id = pet_id WHERE scope = ? 
 
 const FORGET_KEY = 'DELETE FROM idempotency_key WHERE scope = ? AND token = ? AND pet_id = ?';
 
+/** What has a database store less than it was told to. */
+const ALTERED = 'the table has a trigger or a rule that drops some. Nothing but the service may decide what is stored.';
+
 /** What a key consists of before its pet is stored. */
 const KEY_COLUMNS = keyTable.columns.filter(({ property }) => property !== 'petId');
 
@@ -52,6 +55,9 @@ export async function addTogether(engine: Engine, additions: readonly Addition[]
   }
   const pets = additions.map(({ pet }) => pet);
   const rows = await engine.write(engine.insertion(petTable, pets));
+  // They are stored, those that are: an error for all of them together would have them be added again.
+  if (rows.length !== pets.length)
+    return pets.map(() => new Error(`${rows.length} of ${pets.length} pets were stored: ${ALTERED}`));
   const ids = rows.map(([id]) => BigInt(id as string | bigint)).sort((a, b) => (a < b ? -1 : 1));
   return pets.map((pet, i) => added(pet, ids[i]));
 }

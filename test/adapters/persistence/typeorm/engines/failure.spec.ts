@@ -27,6 +27,7 @@ const ERRORS: Readonly<Record<string, readonly Case[]>> = {
     [{ code: '55P03' }, 'unavailable'],
     [{ code: '55P03', where: 'while inserting index tuple (0,7) in relation "idempotency_key"' }, 'locked'],
     [{ code: '42501' }, 'unavailable'],
+    [{ code: '55000' }, 'unavailable'],
     [{ code: '55006' }, undefined],
     [{ code: '25006' }, 'unavailable'],
     [{ code: '57P01' }, 'lost'],

@@ -4,7 +4,7 @@ import { IdempotencyKey } from '../../../../../src/application/pets/pet-reposito
 import { NewPet } from '../../../../../src/domain/pets/pet.js';
 import { Proxy } from '../../../../support/proxy.js';
 import { describeOnServers } from '../../../../support/on-servers.js';
-import { withParameter } from '../../../../support/own-server.js';
+import { say, withParameter } from '../../../../support/own-server.js';
 import { openStoreAt, TestStore } from '../../../../support/stores.js';
 
 const BELLA: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };
@@ -54,6 +54,22 @@ describeOnServers(
       await ask(store);
       // Bind, Describe, Execute and Sync (https://www.postgresql.org/docs/current/protocol-message-formats.html); a Parse would begin with P.
       expect(messages(proxy.sent())).toEqual(['B', 'D', 'E', 'S']);
+    });
+
+    it('is not asked again for what it stored, if a trigger has dropped some of it', async () => {
+      await say(
+        kept.url,
+        `CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           IF NEW.name = 'dropped' THEN RETURN NULL; END IF; RETURN NEW;
+         END $$`,
+      );
+      await say(kept.url, 'CREATE TRIGGER drops BEFORE INSERT ON pet FOR EACH ROW EXECUTE FUNCTION drops()');
+      const names = ['a', 'b', 'dropped', 'c', 'd'];
+      const outcomes = await Promise.allSettled(names.map((name) => store.pets.add({ ...BELLA, name })));
+      for (const outcome of outcomes)
+        expect(String((outcome as PromiseRejectedResult).reason)).toMatch(/4 of 5 pets were stored: .* trigger/);
+      const stored = (await store.pets.list({ limit: 100 })).map(({ name }) => name).filter((name) => name !== 'Bella');
+      expect(stored).toEqual(['d', 'c', 'b', 'a']);
     });
   },
   'PostgreSQL',
