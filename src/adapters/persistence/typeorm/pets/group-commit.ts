@@ -18,7 +18,7 @@ const HALVED = 20;
  *
  * If the event loop is free during a commit, as it is while a server writes, there is always one under way while jobs wait: many clients come to be
  * two halves, of which one is answered, and asks anew, while the jobs of the other are committed. On PostgreSQL 8 clients add a tenth more so, and
- * 32 a quarter.
+ * 32 a third.
  */
 export class GroupCommit<Job, Result> {
   private waiting: Waiting<Job, Result>[] = [];
@@ -26,8 +26,8 @@ export class GroupCommit<Job, Result> {
 
   /**
    * `commit` stores the jobs in one transaction and resolves to their results in the same order; a job that is refused by itself
-   * has an error for its result, and the others are committed all the same. It rejects if it stored nothing, or with `StoreUnavailable`. `check` throws if a job is not to be committed any more.
-   * `isElsewhere` tells whether the event loop is free during a commit.
+   * has an error for its result, and the others are committed all the same. It rejects if it stored nothing, or with `StoreUnavailable` if that is
+   * not known. `check` throws if a job is not to be committed any more. `isElsewhere` tells whether the event loop is free during a commit.
    */
   constructor(
     private readonly commit: (jobs: readonly Job[]) => Promise<(Result | Error)[]>,
