@@ -19,7 +19,8 @@ export async function readJsonText(request: IncomingMessage, response: ServerRes
   if (Number(length) > MAX_BODY) throw bodyTooLarge();
   // The server let no other expectation through (RFC 9110, section 10.1.1).
   if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
-  const bytes = await readBytes(request);
+  // What has come whole is there to be read; to be told of it by events costs a twentieth of a create.
+  const bytes = request.complete ? allOf(request) : await readBytes(request);
   if (bytes.length === 0) throw noBody();
   if (!isUtf8(bytes))
     throw new ApiError('invalid_json', 'The body is not valid UTF-8, which JSON must be in (RFC 8259, section 8.1).');
@@ -43,6 +44,12 @@ function checkMediaType(request: IncomingMessage): void {
       'identity',
     ]);
   }
+}
+
+function allOf(request: IncomingMessage): Buffer {
+  const bytes = (request.read() as Buffer | null) ?? Buffer.alloc(0);
+  if (bytes.length > MAX_BODY) throw bodyTooLarge();
+  return bytes;
 }
 
 function readBytes(request: IncomingMessage): Promise<Buffer> {
