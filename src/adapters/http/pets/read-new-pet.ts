@@ -1,18 +1,15 @@
-import { getMetadataStorage, Validator } from 'class-validator';
+import { Validator } from 'class-validator';
 import { kindOf, type Member, NumberLiteral } from '../body/json-object.js';
 import { Faults } from '../errors/api-error.js';
 import { didYouMean, quoted } from '../errors/wording.js';
+import { fieldsOf, keepsRules } from './keeps-rules.js';
 import { NewPetDto } from './new-pet.dto.js';
 import { GIVEN } from './rules.js';
 
 /** The fields of a new pet: those that have a rule. */
-const FIELDS = [
-  ...new Set(
-    getMetadataStorage()
-      .getTargetValidationMetadatas(NewPetDto, '', false, false)
-      .map(({ propertyName }) => propertyName),
-  ),
-];
+const FIELDS = fieldsOf(NewPetDto);
+
+const keepsAll = keepsRules(NewPetDto);
 
 const OPTIONS = { stopAtFirstError: true, validationError: { target: false, value: false } };
 
@@ -24,7 +21,9 @@ export function readNewPet(members: readonly Member[]): NewPetDto {
   const pet = new NewPetDto();
   const fields = pet as unknown as Record<string, unknown>;
   const positions = new Map<string, number>();
-  for (const [position, { name, value }] of members.entries()) {
+  let position = -1;
+  for (const { name, value } of members) {
+    position++;
     if (positions.has(name)) {
       faults.add('duplicate_field', `${quoted(name)} must be given once.`, position);
       continue;
@@ -36,7 +35,8 @@ export function readNewPet(members: readonly Member[]): NewPetDto {
       faults.add('unknown_field', `${quoted(name)} is not a field of a new pet.${guess}`, position);
     }
   }
-  for (const [index, { property, constraints }] of validator.validateSync(pet, OPTIONS).entries()) {
+  const broken = keepsAll(pet) ? [] : validator.validateSync(pet, OPTIONS);
+  for (const [index, { property, constraints }] of broken.entries()) {
     const position = positions.get(property);
     if (position === undefined) faults.add('missing_field', `${property} is required.`, members.length + index);
     else {
