@@ -24,6 +24,12 @@ const READY_PATIENCE = 1_500;
 /** How long the server may take to say what it is, in milliseconds. */
 const SERVER_PATIENCE = 1_000;
 
+/** A request that waits for the database, until a deadline on the monotonic clock. */
+interface Waiting {
+  readonly deadline: number;
+  readonly reject: (error: StoreUnavailable) => void;
+}
+
 /** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `query`. */
 export class Database implements Readiness {
   private ready = false;
@@ -35,7 +41,10 @@ export class Database implements Readiness {
   private checking: Promise<void> | undefined;
   private attempt: Promise<void> | undefined;
   private trouble = 'It was not asked yet.';
-  private waiting = 0;
+
+  /** Those that wait, the first to be given up first. */
+  private readonly waiting = new Set<Waiting>();
+  private givingUp: NodeJS.Timeout | undefined;
 
   /** The kinds of trouble that were reported. */
   private readonly troubles = new Set<string>();
@@ -71,10 +80,23 @@ export class Database implements Readiness {
    * at once if too many wait, so that they do not fill the memory. What is given up counts for as long as it is under way.
    */
   admit<T>(wait: (deadline: number) => Promise<T>): Promise<T> {
-    if (this.waiting >= this.maxWaiting)
+    if (this.waiting.size >= this.maxWaiting)
       return Promise.reject(new StoreUnavailable('Too many requests wait for the database.'));
-    this.waiting++;
-    return within(this.patience, wait(this.now() + this.patience), late, () => this.waiting--);
+    return new Promise((resolve, reject) => {
+      const waiting = { deadline: this.now() + this.patience, reject };
+      this.waiting.add(waiting);
+      this.givingUp ??= setTimeout(() => this.giveUp(), this.patience).unref();
+      wait(waiting.deadline).then(
+        (value) => {
+          this.waiting.delete(waiting);
+          resolve(value);
+        },
+        (error: Error) => {
+          this.waiting.delete(waiting);
+          reject(error);
+        },
+      );
+    });
   }
 
   /** Admits a request that waits for one query that writes, and runs it. */
@@ -149,6 +171,19 @@ export class Database implements Readiness {
     clearInterval(this.looking);
     await this.attempt?.catch(() => undefined);
     await disconnect(this.engine);
+  }
+
+  /** Tells those whose deadline has passed. One timer for all of them: one for each is a fiftieth of what a request costs that asks the database. */
+  private giveUp(): void {
+    this.givingUp = undefined;
+    for (const { deadline, reject } of this.waiting) {
+      const left = deadline - this.now();
+      if (left > 0) {
+        this.givingUp = setTimeout(() => this.giveUp(), left).unref();
+        return;
+      }
+      reject(late());
+    }
   }
 
   /** Takes a database that is no longer the one that was opened for one that is not there, until it is that one again. */
