@@ -119,6 +119,16 @@ export class Table<Entity extends object = object> {
   }
 }
 
+/** What is made of a table, made once for each: a text that is built anew each time is a good part of a small commit. */
+export function perTable<T>(make: (table: Table) => T): (table: Table) => T {
+  const made = new Map<Table, T>();
+  return (table) => {
+    const kept = made.get(table) ?? make(table);
+    made.set(table, kept);
+    return kept;
+  };
+}
+
 /** The names of columns as a list of SQL. */
 export function names(columns: readonly Column[]): string {
   return columns.map(({ name }) => name).join(', ');

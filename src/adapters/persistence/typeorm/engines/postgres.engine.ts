@@ -5,7 +5,7 @@ import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { DatabaseLimits, Host, ServerUrl, Tls } from '../../database-url.js';
 import { serverOptions } from '../data-source-options.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
-import { names, Row, Statement, Table } from '../table.js';
+import { names, perTable, Row, Statement, Table } from '../table.js';
 import {
   driverError,
   Engine,
@@ -112,6 +112,15 @@ const TOGETHER: Together = {
   },
 };
 
+/** One text for any number of entities, so that it is prepared once. */
+const insertInto = perTable(({ name, given, key }) => {
+  const columns = names(given);
+  const arrays = given.map(({ type }) => `?::${type}[]`).join(', ');
+  return `INSERT INTO ${name} (${columns})
+    SELECT ${columns} FROM unnest(${arrays}) WITH ORDINALITY AS given (${columns}, ordinality)
+    ORDER BY ordinality RETURNING ${names(key)}`;
+});
+
 /** PostgreSQL, and what speaks as it does. Every operation of the service is one round trip. */
 export class PostgresEngine implements Engine {
   readonly dataSource: DataSource;
@@ -154,17 +163,9 @@ export class PostgresEngine implements Engine {
     return this.inTransaction(this.dataSource, script);
   }
 
-  /** One text for any number of entities, so that it is prepared once. */
   insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Statement {
-    const columns = names(table.given);
-    const arrays = table.given.map(({ type }) => `?::${type}[]`).join(', ');
     const rows = entities.map((entity) => table.values(entity));
-    return {
-      sql: `INSERT INTO ${table.name} (${columns})
-        SELECT ${columns} FROM unnest(${arrays}) WITH ORDINALITY AS given (${columns}, ordinality)
-        ORDER BY ordinality RETURNING ${names(table.key)}`,
-      values: table.given.map((_column, i) => rows.map((row) => row[i])),
-    };
+    return { sql: insertInto(table), values: table.given.map((_column, i) => rows.map((row) => row[i])) };
   }
 
   async lastId(table: Table): Promise<bigint> {

@@ -8,7 +8,7 @@ import { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { fail, Finding, ok } from '../../../../application/finding.js';
 import { isInt64 } from '../../../../domain/int64.js';
 import { dataSourceOptions, entities } from '../data-source-options.js';
-import { names, Row, Statement, Table } from '../table.js';
+import { names, perTable, Row, Statement, Table } from '../table.js';
 import { driverError, Engine, Failure, Script } from './engine.js';
 
 /** What the result codes say that are no fault of the question (https://www.sqlite.org/rescode.html). */
@@ -128,6 +128,22 @@ interface Insertion extends Statement {
   readonly lastId?: Statement | undefined;
 }
 
+/** One statement for all of them takes half of the time that one for each does; without `RETURNING` a create is 2 to 8 % cheaper. */
+const insertInto = perTable((table) => {
+  const [id] = table.columns.filter(({ generated }) => generated);
+  const values = table.given.map((_column, i) => `value ->> ${i}`);
+  const [columns, selected] = id
+    ? [
+        [id, ...table.given],
+        ['? + key', ...values],
+      ]
+    : [table.given, values];
+  return {
+    sql: `INSERT INTO ${table.name} (${names(columns)}) SELECT ${selected.join(', ')} FROM json_each(?)`,
+    lastId: id && lastIdOf(table),
+  };
+});
+
 /** Asks for the highest id that the table has had, 0 if none. What SQLite remembers of it somebody may have deleted. */
 function lastIdOf({ name, key }: Table): Statement {
   return {
@@ -240,22 +256,9 @@ export class SqliteEngine implements Engine {
     });
   }
 
-  /** One statement for all of them takes half of the time that one for each does; without `RETURNING` a create is 2 to 8 % cheaper. */
   insertion<Entity extends object>(table: Table<Entity>, entities: readonly Partial<Entity>[]): Insertion {
-    const [id] = table.columns.filter(({ generated }) => generated);
-    const values = table.given.map((_column, i) => `value ->> ${i}`);
-    const [columns, selected] = id
-      ? [
-          [id, ...table.given],
-          ['? + key', ...values],
-        ]
-      : [table.given, values];
-    return {
-      sql: `INSERT INTO ${table.name} (${names(columns)}) SELECT ${selected.join(', ')} FROM json_each(?)`,
-      values: [JSON.stringify(entities.map((entity) => table.values(entity)))],
-      count: entities.length,
-      lastId: id && lastIdOf(table),
-    };
+    const values = [JSON.stringify(entities.map((entity) => table.values(entity)))];
+    return { ...insertInto(table), values, count: entities.length };
   }
 
   async lastId(table: Table): Promise<bigint> {
