@@ -30,6 +30,8 @@ const OVERHEAD = 512;
 export class RevisionCache {
   /** The oldest comes first. */
   private readonly entries = new Map<string, Entry>();
+  /** Comes to the oldest. Begun anew each time it would pass over all that were removed before it, thousands of them. */
+  private oldest = this.entries.keys();
   private size = 0;
 
   /** The answer to a target, if one is kept that was read at this revision of the store. */
@@ -47,9 +49,10 @@ export class RevisionCache {
     this.remove(target);
     this.entries.set(target, { revision, body: bytes, headers, size });
     this.size += size;
-    for (const oldest of this.entries.keys()) {
-      if (this.size <= CAPACITY) break;
-      this.remove(oldest);
+    while (this.size > CAPACITY) {
+      const { value: oldest, done } = this.oldest.next();
+      if (done) this.oldest = this.entries.keys();
+      else this.remove(oldest);
     }
     return answer;
   }
