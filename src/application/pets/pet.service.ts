@@ -55,7 +55,7 @@ export class PetService {
    * too long to be waited for.
    */
   create(sent: SentPet, key?: SentIdempotencyKey): Promise<Added> {
-    const pet = { ...sent, status: sent.status ?? DEFAULT_STATUS };
+    const pet = { status: DEFAULT_STATUS, ...given(sent) };
     if (!key) return this.pets.add(pet);
     return this.pets.add(pet, { ...key, fingerprint: this.secrets.digest(fingerprint(pet)), at: new Date() });
   }
@@ -92,4 +92,11 @@ export class PetService {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_PER_STEP * took).unref());
     }
   }
+}
+
+/** The fields that are given, in an object of their own: what is undefined is absent. */
+function given<Fields extends object>(fields: Fields): Fields {
+  const copy = { ...fields };
+  for (const name in copy) if (copy[name] === undefined) delete copy[name];
+  return copy;
 }
