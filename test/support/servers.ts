@@ -276,7 +276,7 @@ const wanted: readonly Wanted[] = [
       await client.connect();
       await client.end();
     },
-    launch: () => newPostgres('fsync=off'),
+    launch: () => newPostgres(),
     url: (port) => `postgres://postgres@127.0.0.1:${port}`,
   },
   {
