@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import Libsql from 'libsql';
@@ -78,6 +80,19 @@ describe('the cache of answers', () => {
     for (let i = 0; i < 3; i++) await through(cache, '/b', undefined, read);
     expect(read).toHaveBeenCalledTimes(6);
     expect((await through(cache, '/a', 1, read)).body).toBe('é');
+  });
+
+  it('takes no more memory however often an answer is kept anew', () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const cache = new RevisionCache();
+    const keep = (times: number) => {
+      for (let revision = 0; revision < times; revision++) cache.keep('/a', revision, { body: 'x', headers: [] });
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = keep(1_000);
+    expect(keep(200_000) - before).toBeLessThan(5_000_000);
   });
 
   it('keeps no answer that could not be read', async () => {
