@@ -38,6 +38,13 @@ async function through(
   return cache.get(target, revision) ?? cache.keep(target, revision, await read());
 }
 
+/** How many bytes of the heap are in use when what nobody holds is gone. */
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed;
+}
+
 describe('the cache of answers', () => {
   it('answers nothing that is older than the question, whatever is written meanwhile', async () => {
     const property = fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
@@ -83,16 +90,36 @@ describe('the cache of answers', () => {
   });
 
   it('takes no more memory however often an answer is kept anew', () => {
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
     const cache = new RevisionCache();
     const keep = (times: number) => {
       for (let revision = 0; revision < times; revision++) cache.keep('/a', revision, { body: 'x', headers: [] });
-      collect();
-      return process.memoryUsage().heapUsed;
+      return heapUsed();
     };
     const before = keep(1_000);
     expect(keep(200_000) - before).toBeLessThan(5_000_000);
+  });
+
+  it('holds nothing of the text that a target was cut out of', () => {
+    const cache = new RevisionCache();
+    const before = heapUsed();
+    for (let i = 0; i < 3_000; i++) {
+      const absolute = `http://${'a'.repeat(12_000)}/v1/pets/${1_000_000 + i}`;
+      cache.keep(absolute.slice(absolute.indexOf('/v1')), 1, { body: 'x', headers: [] });
+    }
+    expect(heapUsed() - before).toBeLessThan(5_000_000);
+    expect(cache.get('/v1/pets/1000000', 1)?.body).toBe('x');
+  });
+
+  it.each([
+    ['a letter', 'x'],
+    ['one beyond Latin-1', '€'],
+  ])('takes no more memory than it counts, with %s in the texts', (_what, letter) => {
+    const cache = new RevisionCache();
+    const before = heapUsed();
+    for (let i = 0; i < 60_000; i++)
+      cache.keep(`/v1/pets/${i}`, 1, { body: `${i}${letter}${'x'.repeat(i % 2000)}`, headers: ['Link', `${i}`] });
+    expect(heapUsed() - before).toBeLessThan(CAPACITY);
+    expect(cache.get('/v1/pets/59999', 1)).toBeDefined();
   });
 
   it('keeps no answer that could not be read', async () => {
@@ -105,18 +132,20 @@ describe('the cache of answers', () => {
     ['bodies', '', 'x'.repeat(100_000)],
     ['targets', 'x'.repeat(12_000), 'x'],
     ['very many', '', 'x'],
-  ])('keeps no more bytes than it may, the oldest go first: %s', async (_what, target, body) => {
+  ])('keeps no more bytes than it may, the oldest go first: %s', (_what, target, body) => {
     const most = Math.ceil(CAPACITY / (target.length + body.length));
     // Some bytes go for each entry itself.
-    const targets = Array.from({ length: Math.min(most, 40_000) }, (_, i) => `${i} ${target}`);
+    const targets = Array.from({ length: Math.min(most, 100_000) }, (_, i) => `${i} ${target}`);
     const cache = new RevisionCache();
-    for (const each of targets) expect(await isRead(cache, each, body)).toBe(true);
+    for (const each of targets) cache.keep(each, 1, { body, headers: [] });
     // From the newest on, until one was pushed out.
     let kept = 0;
-    while (!(await isRead(cache, targets.at(-1 - kept) as string, body))) kept++;
+    while (cache.get(targets.at(-1 - kept) as string, 1)) kept++;
     expect(kept).toBeLessThan(targets.length);
-    expect(kept * (target.length + body.length + 500)).toBeLessThan(CAPACITY);
-    expect(kept * (target.length + body.length + 600)).toBeGreaterThan(0.95 * CAPACITY);
+    expect(targets.slice(0, -kept).filter((each) => cache.get(each, 1))).toEqual([]);
+    const bytes = kept * (target.length + body.length + 260);
+    expect(bytes).toBeLessThan(1.01 * CAPACITY);
+    expect(bytes).toBeGreaterThan(0.49 * CAPACITY);
   });
 });
 

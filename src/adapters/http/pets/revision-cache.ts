@@ -16,14 +16,11 @@ interface Entry extends Answer {
 /** The most bytes that are kept: 16 MiB. */
 export const CAPACITY = 2 ** 24;
 
-/** How many bytes are made free at a time. */
-const ROOM = CAPACITY / 32;
-
 /** From how many characters on a text is kept as bytes: what is shorter Node sends cheaper as a text, in one piece with the head. */
 const LONG = 4_096;
 
 /** What an entry takes besides its texts, in bytes. */
-const OVERHEAD = 512;
+const OVERHEAD = 256;
 
 /**
  * Finished answers by request target, each for as long as the store has the revision at which it was read. While nothing is written
@@ -31,13 +28,18 @@ const OVERHEAD = 512;
  */
 @Injectable()
 export class RevisionCache {
-  /** The oldest comes first. */
-  private readonly entries = new Map<string, Entry>();
+  /** Those kept last, up to half of the capacity. */
+  private recent = new Map<string, Entry>();
+
+  /** Those kept before, which go together when the recent ones take their place: whoever looks for the oldest of a Map passes over all that went before it. */
+  private older = new Map<string, Entry>();
+
+  /** What the recent ones count, in bytes. */
   private size = 0;
 
   /** The answer to a target, if one is kept that was read at this revision of the store. */
   get(target: string, revision: number | undefined): Answer | undefined {
-    const entry = this.entries.get(target);
+    const entry = this.recent.get(target) ?? this.older.get(target);
     return entry && entry.revision === revision ? entry : undefined;
   }
 
@@ -46,29 +48,27 @@ export class RevisionCache {
     if (revision === undefined) return answer;
     const { body, headers } = answer;
     const bytes = body.length < LONG ? body : ownBytes(body);
-    const size = OVERHEAD + target.length + Buffer.byteLength(bytes) + headers.join().length;
-    this.remove(target);
-    this.entries.set(target, { revision, body: bytes, headers, size });
+    const size = OVERHEAD + target.length + sizeOf(bytes) + headers.join().length;
+    const replaced = this.recent.get(target)?.size ?? 0;
+    if (this.size - replaced + size > CAPACITY / 2) {
+      this.older = this.recent;
+      this.recent = new Map();
+      this.size = 0;
+    } else this.size -= replaced;
+    this.recent.set(ownText(target), { revision, body: bytes, headers, size });
     this.size += size;
-    if (this.size > CAPACITY) this.makeRoom();
     return answer;
   }
+}
 
-  /**
-   * Many at a time: a walk through a Map passes over all that were removed at its beginning, thousands of them. One that is begun and kept has
-   * V8 keep every table that the Map has had since.
-   */
-  private makeRoom(): void {
-    for (const oldest of this.entries.keys()) {
-      if (this.size <= CAPACITY - ROOM) break;
-      this.remove(oldest);
-    }
-  }
+/** How many bytes a text takes that is kept: one for each character, or two if there is one beyond Latin-1. */
+function sizeOf(kept: string | Buffer): number {
+  return kept.length === Buffer.byteLength(kept) ? kept.length : 2 * kept.length;
+}
 
-  private remove(target: string): void {
-    this.size -= this.entries.get(target)?.size ?? 0;
-    this.entries.delete(target);
-  }
+/** A text that was cut out of a longer one holds that one. */
+function ownText(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 /** Those of `Buffer.from` may be a part of Node's pool (`Buffer.poolSize`), which would be kept whole. */
