@@ -1,6 +1,7 @@
 import { ServerResponse } from 'node:http';
 import { All, Controller, Get, Req, Res } from '@nestjs/common';
 import { HealthService } from '../../../application/health.service.js';
+import { endOfTurn } from '../end-of-turn.js';
 import { sendJson } from '../send.js';
 import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 
@@ -12,7 +13,8 @@ export class HealthController {
   constructor(private readonly health: HealthService) {}
 
   @Get('live')
-  live(@Res() response: ServerResponse): void {
+  async live(@Res() response: ServerResponse): Promise<void> {
+    await endOfTurn();
     sendJson(response, 200, OK);
   }
 

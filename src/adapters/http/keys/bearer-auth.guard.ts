@@ -3,7 +3,7 @@ import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { KeyRefused } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import { fieldLines } from '../header-list.js';
-import { endOfTurn } from './end-of-turn.js';
+import { endOfTurn } from '../end-of-turn.js';
 import { RequestLimits } from '../limits/request-limits.js';
 import { operationOf } from '../operation.js';
 import { Request } from '../server/request.js';
