@@ -1,11 +1,10 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import Libsql from 'libsql';
 import { Answer, CAPACITY, RevisionCache } from '../../../src/adapters/http/pets/revision-cache.js';
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { PetRepository } from '../../../src/application/pets/pet-repository.port.js';
+import { heapUsed } from '../../support/heap-used.js';
 import { Service } from '../../support/service.js';
 import { lastingKinds, openStoreAt, storeKinds, TestStore } from '../../support/stores.js';
 
@@ -36,13 +35,6 @@ async function through(
   read: () => Promise<Answer<string>>,
 ): Promise<Answer> {
   return cache.get(target, revision) ?? cache.keep(target, revision, await read());
-}
-
-/** How many bytes of the heap are in use when what nobody holds is gone. */
-function heapUsed(): number {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  return process.memoryUsage().heapUsed;
 }
 
 describe('the cache of answers', () => {

@@ -2,6 +2,7 @@ import { Server, Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Connection } from '../../support/connection.js';
 import { expectError } from '../../support/error-body.js';
+import { heapUsed } from '../../support/heap-used.js';
 import { Service } from '../../support/service.js';
 
 const TIMES = { HEADERS_TIMEOUT: '200', REQUEST_TIMEOUT: '400', KEEP_ALIVE_TIMEOUT: '300' };
@@ -103,5 +104,27 @@ describe('a client that never reads', () => {
     expect(held).toBeLessThan((page + 1_000) * (65_536 / request.length + 16));
     for (const client of clients) client.destroy();
     await deaf.stop();
+  });
+});
+
+describe('clients that have been answered, and rest', () => {
+  it('have none of their requests held', async () => {
+    const resting = await Service.start();
+    const ask = async (length: number) => {
+      const before = heapUsed();
+      const clients = await Promise.all(Array.from({ length: 300 }, () => Connection.open(resting.port)));
+      for (const client of clients) {
+        client.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(length)}\r\n\r\n`);
+        await client.answer();
+      }
+      const held = heapUsed() - before;
+      for (const client of clients) client.destroy();
+      await Promise.all(clients.map(({ closed }) => closed));
+      return held;
+    };
+    await ask(1);
+    // All that was sent would be some 4 MB.
+    expect((await ask(14_000)) - (await ask(1))).toBeLessThan(1_000_000);
+    await resting.stop();
   });
 });

@@ -32,6 +32,8 @@ interface Turn {
 export class Connection {
   private current: Turn | undefined;
   private waiting: Turn[] = [];
+
+  /** The request that came last, for as long as more of it may come: a connection that rests holds none of it. */
   private latest: Turn | undefined;
   private canHold = false;
   private failed = false;
@@ -161,6 +163,7 @@ export class Connection {
   private readonly next = (): void => {
     if (this.current) this.observe(exchangeOf(this.current.response));
     this.current = undefined;
+    if (this.latest?.response.req.complete) this.latest = undefined;
     if (this.ended || this.socket.destroyed) this.waiting = [];
     const turn = this.waiting.shift();
     if (turn) this.begin(turn);
