@@ -64,7 +64,9 @@ export class MemoryPetRepository extends PetRepository {
   }
 
   private store(newPet: NewPet): Pet {
-    const pet = Object.freeze({ id: BigInt(this.pets.length + 1), ...newPet });
+    // A text of its own: one that was cut out of a body holds all of that.
+    const name = Buffer.from(newPet.name).toString();
+    const pet = Object.freeze({ id: BigInt(this.pets.length + 1), ...newPet, name });
     this.pets.push(pet);
     return pet;
   }
