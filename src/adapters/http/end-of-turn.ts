@@ -1,5 +1,5 @@
-/** The most requests that go on together: with 256 clients, all of which at once fill the processor's caches, one takes a tenth less of it so. */
-const MOST = 32;
+/** The most requests that go on together: of 256 clients, all of which at once fill the processor's caches, one takes up to a tenth less of it so. */
+const MOST = 64;
 
 let end: Promise<void> | undefined;
 let count = 0;

@@ -15,9 +15,9 @@ describe('the end of a turn', () => {
     expect(await orderOf(3)).toEqual(['end', 0, 1, 2]);
   });
 
-  it('is not waited for by the first 32, and by the next 32, of more', async () => {
-    const numbers = Array.from({ length: 70 }, (_, i) => i);
-    expect(await orderOf(70)).toEqual([...numbers.slice(0, 64), 'end', ...numbers.slice(64)]);
+  it('is not waited for by the first 64, and by the next 64, of more', async () => {
+    const numbers = Array.from({ length: 140 }, (_, i) => i);
+    expect(await orderOf(140)).toEqual([...numbers.slice(0, 128), 'end', ...numbers.slice(128)]);
     expect(await orderOf(1)).toEqual(['end', 0]);
   });
 });
