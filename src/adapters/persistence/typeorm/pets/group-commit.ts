@@ -28,6 +28,9 @@ export class GroupCommit<Job, Result> {
   private waiting: Waiting<Job, Result>[] = [];
   private underWay = false;
 
+  /** How many waited when the last commit was begun that no other one was under way before. */
+  private lastCount = Infinity;
+
   /**
    * `commit` stores the jobs in one transaction and resolves to their results in the same order; a job that is refused by itself
    * has an error for its result, and the others are committed all the same. It rejects if it stored nothing, or with `StoreUnavailable` if that is
@@ -51,10 +54,12 @@ export class GroupCommit<Job, Result> {
 
   private async work(): Promise<void> {
     while (this.waiting.length > 0) {
-      // Let the jobs come in of requests that arrive in this turn of the event loop or the next one: they are handled behind their turn.
+      // Let the jobs come in of requests that arrive in this turn of the event loop: they are handled behind it.
       await immediate();
-      await immediate();
-      const count = this.waiting.length;
+      // And in the next one, unless as many are here as the last time, who are all that there are: where readers make turns long, an eighth
+      // more is added so.
+      if (this.waiting.length < this.lastCount) await immediate();
+      const count = (this.lastCount = this.waiting.length);
       let committing = this.settle(this.take(this.isElsewhere && count >= MANY ? count >> 1 : MAX_BATCH));
       for (;;) {
         const tell = await committing;

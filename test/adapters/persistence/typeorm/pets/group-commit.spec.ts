@@ -45,6 +45,24 @@ describe('a group commit', () => {
     expect(disk.batches).toEqual([[1, 2]]);
   });
 
+  it('waits for no second turn if as many jobs are there as the last time', async () => {
+    const disk = new Disk();
+    const group = new GroupCommit(disk.commit);
+    const commit = async (early: number[], late: number[]) => {
+      const stored = early.map((job) => group.add(job));
+      const laterStored = new Promise((resolve) =>
+        setImmediate(() => resolve(Promise.all(late.map((job) => group.add(job))))),
+      );
+      await disk.sync();
+      await Promise.all(stored);
+      if (disk.batches.flat().at(-1) !== late.at(-1)) await disk.sync();
+      await laterStored;
+    };
+    await commit([1], [2]);
+    await commit([3, 4], [5]);
+    expect(disk.batches).toEqual([[1, 2], [3, 4], [5]]);
+  });
+
   it('lets jobs that arrive while a commit is under way share the next one', async () => {
     const disk = new Disk();
     const group = new GroupCommit(disk.commit);
