@@ -27,14 +27,14 @@ async function isRead(cache: RevisionCache, target: string, body: string): Promi
   return read;
 }
 
-/** As a handler does: what is kept, else what is read, and then kept. */
+/** As listPets does: what is kept, else what is read, and then kept. */
 async function through(
   cache: RevisionCache,
   target: string,
   revision: number | undefined,
   read: () => Promise<Answer<string>>,
 ): Promise<Answer> {
-  return cache.get(target, revision) ?? cache.keep(target, revision, await read());
+  return cache.get(target, revision) ?? (await cache.read(target, revision, read));
 }
 
 describe('the cache of answers', () => {
@@ -79,6 +79,34 @@ describe('the cache of answers', () => {
     for (let i = 0; i < 3; i++) await through(cache, '/b', undefined, read);
     expect(read).toHaveBeenCalledTimes(6);
     expect((await through(cache, '/a', 1, read)).body).toBe('é');
+  });
+
+  it('reads once for all who ask at the same revision meanwhile, and for nobody else', async () => {
+    const cache = new RevisionCache();
+    const reading: ((body: string) => void)[] = [];
+    const read = async () => ({ body: await new Promise<string>((resolve) => reading.push(resolve)), headers: [] });
+    const asked = [1, 1, 2, 1, undefined, undefined].map((revision) => through(cache, '/a', revision, read));
+    asked.push(through(cache, '/b', 1, read));
+    expect(reading).toHaveLength(6);
+    for (const [i, resolve] of reading.entries()) resolve(`read ${i}`);
+    const bodies = (await Promise.all(asked)).map(({ body }) => body);
+    expect(bodies).toEqual(['read 0', 'read 0', 'read 1', 'read 2', 'read 3', 'read 4', 'read 5']);
+  });
+
+  it('reads by itself for each who waited for what could not be read', async () => {
+    const cache = new RevisionCache();
+    let times = 0;
+    const read = async () => {
+      const time = ++times;
+      await new Promise(setImmediate);
+      if (time !== 3) throw new Error(`failed ${time}`);
+      return { body: 'x', headers: [] };
+    };
+    const asked = [1, 1, 1].map((revision) => through(cache, '/a', revision, read));
+    const outcomes = await Promise.allSettled(asked);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
+    expect(times).toBe(3);
+    expect(cache.get('/a', 1)?.body).toBe('x');
   });
 
   it('takes no more memory however often an answer is kept anew', () => {

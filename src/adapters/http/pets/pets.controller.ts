@@ -32,7 +32,12 @@ export class PetsController {
   async listPets(@Req() request: Request, @Res() response: Response): Promise<void> {
     const [target, revision] = [request.url ?? '', this.pets.listRevision()];
     const kept = this.answers.get(target, revision);
-    const { body, headers } = kept ?? this.answers.keep(target, revision, await this.page(request));
+    const { body, headers } =
+      kept ??
+      (await this.patience.wait(
+        request,
+        this.answers.read(target, revision, () => this.page(request.targetQuery)),
+      ));
     sendJson(response, 200, body, headers);
   }
 
@@ -52,9 +57,9 @@ export class PetsController {
   }
 
   /** A page, and the link to the one that follows (RFC 8288): from a base that is configured or relative, never from the Host header. */
-  private async page(request: Request): Promise<Answer<string>> {
-    const query = pageQuery(request.targetQuery);
-    const { pets, next } = await this.patience.wait(request, this.pets.list(query));
+  private async page(parameters: string): Promise<Answer<string>> {
+    const query = pageQuery(parameters);
+    const { pets, next } = await this.pets.list(query);
     const body = petsJson(pets);
     if (next === undefined) return { body, headers: [] };
     const status = query.status === undefined ? '' : `&status=${query.status}`;
