@@ -57,8 +57,8 @@ export class GroupCommit<Job, Result> {
       // Let the jobs come in of requests that arrive in this turn of the event loop: they are handled behind it.
       await immediate();
       // And in the next one, unless as many are here as the last time, who are all that there are: where readers make turns long, an eighth
-      // more is added so.
-      if (this.waiting.length < this.lastCount) await immediate();
+      // more is added so. One alone tells nothing of others.
+      if (this.waiting.length < Math.max(this.lastCount, 2)) await immediate();
       const count = (this.lastCount = this.waiting.length);
       let committing = this.settle(this.take(this.isElsewhere && count >= MANY ? count >> 1 : MAX_BATCH));
       for (;;) {

@@ -45,6 +45,19 @@ describe('a group commit', () => {
     expect(disk.batches).toEqual([[1, 2]]);
   });
 
+  it('has the jobs of two turns share a commit behind that of one job alone', async () => {
+    const disk = new Disk();
+    const group = new GroupCommit(disk.commit);
+    const alone = group.add(1);
+    await disk.sync();
+    await alone;
+    const one = group.add(2);
+    const two = new Promise((resolve) => setImmediate(() => resolve(group.add(3))));
+    await disk.sync();
+    await Promise.all([one, two]);
+    expect(disk.batches).toEqual([[1], [2, 3]]);
+  });
+
   it('waits for no second turn if as many jobs are there as the last time', async () => {
     const disk = new Disk();
     const group = new GroupCommit(disk.commit);
