@@ -167,15 +167,51 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
   it.each(PROTOCOLS)('%s is 400, and nothing of it or behind it is done', async (protocol) => {
     const name = `protocol-${++tries}-`;
     for (const request of [post(`${name}body`), get('/v1/pets'), get('/v1/pets').replace('GET', 'OPTIONS')]) {
-      const connection = await service().open();
-      connection.write(bytes(request.replace('HTTP/1.1', protocol) + post(`${name}behind`)));
-      const answer = await connection.answer();
-      expectError(answer, 'bad_request');
-      expect(answer.header('Connection')).toBe('close');
-      await connection.closed;
-      expect(connection.rest).toBe('');
+      for (const space of [' ', '  ']) {
+        const connection = await service().open();
+        connection.write(bytes(request.replace(' HTTP/1.1', space + protocol) + post(`${name}behind`)));
+        const answer = await connection.answer();
+        expectError(answer, 'bad_request');
+        expect(answer.header('Connection')).toBe('close');
+        await connection.closed;
+        expect(connection.rest).toBe('');
+      }
     }
     await expectStored(service(), name, []);
+  });
+
+  it.each(['GET', 'POST'])(
+    'a %s of HTTP/1.0 is answered, and one of RTSP behind it, alike but for that, is 400',
+    async (method) => {
+      const of10 = get('/v1/pets')
+        .replace('GET', method)
+        .replace('1.1', '1.0')
+        .replace('KEY', 'KEY\nConnection: keep-alive');
+      const connection = await service().open();
+      connection.write(bytes(of10 + of10 + of10.replace('HTTP', 'RTSP') + of10));
+      const found = await answers(connection, () => 3);
+      expect(found.map((answer) => answer.header('Connection'))).toEqual(['keep-alive', 'keep-alive', 'close']);
+      expectError(found[2] as WireAnswer, 'bad_request');
+      await connection.closed;
+    },
+  );
+
+  it('requests of HTTP/1.0 are answered wherever a packet ends', async () => {
+    const request = bytes(get('/v1/pets').replace('1.1', '1.0').replace('KEY', 'KEY\nConnection: keep-alive'));
+    const { length } = request;
+    const all = Buffer.concat(Array<Buffer>(4).fill(request));
+    for (let end = 1; end <= length; end++) {
+      const connection = await service().open();
+      for (const [from, to] of [
+        [0, 1],
+        [1, 3],
+        [3, 4],
+      ] as const) {
+        connection.write(all.subarray(from && from * length + end, to * length + end));
+        for (let i = from; i < to; i++) expect((await connection.answer()).status).toBe(200);
+      }
+      connection.destroy();
+    }
   });
 });
 

@@ -10,7 +10,8 @@ import { allowOrigins } from './cors.js';
 import type { ExchangeObserver } from './exchange.js';
 import { answerTo } from './protocol/client-error.js';
 import { Connection, type Stop } from './protocol/connection.js';
-import { headFault, namesHttp } from './protocol/request-head.js';
+import { namesHttp } from './protocol/names-http.js';
+import { headFault } from './protocol/request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
 

@@ -52,14 +52,3 @@ function expectsMore({ headers: { expect }, httpVersion }: Request): boolean {
 function bad(message: string): ApiError {
   return new ApiError('bad_request', message);
 }
-
-/**
- * Whether the request names HTTP, and not RTSP or ICE. Node's parser takes all three, and tells the others as version 1.0; which it was is
- * seen in the packet that it is reading at the moment of the call, unless that begins behind the request line.
- */
-export function namesHttp({ httpVersion, method, url, socket }: Request): boolean {
-  if (httpVersion !== '1.0') return true;
-  const { parser } = socket as { parser?: { getCurrentBuffer?(): Buffer | undefined } | null };
-  const packet = parser?.getCurrentBuffer?.();
-  return !['RTSP', 'ICE'].some((protocol) => packet?.includes(`${method} ${url} ${protocol}/`, 0, 'latin1'));
-}
