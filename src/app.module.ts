@@ -11,7 +11,6 @@ import { HttpSettings } from './adapters/http/http-settings.js';
 import { RequestLimits } from './adapters/http/limits/request-limits.js';
 import { GetPetController } from './adapters/http/pets/get-pet.controller.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
-import { RevisionCache } from './adapters/http/pets/revision-cache.js';
 import { UnmatchedController } from './adapters/http/unmatched/unmatched.controller.js';
 import { StorePatience } from './adapters/http/store-patience.js';
 import type { Metrics } from './adapters/metrics/metrics.js';
@@ -93,7 +92,6 @@ export class AppModule implements OnModuleDestroy, OnApplicationShutdown {
         },
         RequestLimits,
         StorePatience,
-        RevisionCache,
         Chores,
         ApiDocument,
         { provide: APP_FILTER, useClass: ApiErrorFilter },

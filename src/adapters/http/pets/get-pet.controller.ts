@@ -21,12 +21,12 @@ const logger = new Logger('getPet');
 @Controller('v1/pets/:petId')
 @UseGuards(DeprecationSignals, BearerAuthGuard)
 export class GetPetController implements OnModuleInit, OnModuleDestroy {
+  private readonly answers = new RevisionCache();
   private reminding: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly pets: PetService,
     private readonly keys: ApiKeyService,
-    private readonly answers: RevisionCache,
     private readonly patience: StorePatience,
   ) {}
 
@@ -45,7 +45,7 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
     if (request.apiKey) this.keys.noteGetPet(request.apiKey);
     const [target, revision] = [request.url ?? '', this.pets.petRevision()];
     const kept = this.answers.get(target, revision);
-    const { body } = kept ?? this.answers.keep(target, revision, await this.pet(request));
+    const { body } = kept ?? this.answers.keepRepeated(target, revision, await this.pet(request));
     sendJson(response, 200, body);
   }
 

@@ -20,9 +20,10 @@ import { Answer, RevisionCache } from './revision-cache.js';
 @Controller('v1/pets')
 @UseGuards(BearerAuthGuard)
 export class PetsController {
+  private readonly answers = new RevisionCache();
+
   constructor(
     private readonly pets: PetService,
-    private readonly answers: RevisionCache,
     private readonly patience: StorePatience,
     private readonly settings: HttpSettings,
   ) {}

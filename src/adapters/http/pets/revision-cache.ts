@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import type { HeaderList } from '../header-list.js';
 
 /** What is answered with 200: the body, and the headers that belong to it. */
@@ -8,32 +7,30 @@ export interface Answer<Body = string | Buffer> {
 }
 
 interface Entry extends Answer {
-  readonly revision: number;
   /** What it counts, in bytes. */
   readonly size: number;
 }
 
-/** An answer that is being read, and the revision of the store from before. */
-interface Reading {
-  readonly revision: number;
-  readonly answer: Promise<Answer<string>>;
-}
-
-/** The most bytes that are kept: 16 MiB. */
+/** The most bytes that a cache keeps: 16 MiB. */
 export const CAPACITY = 2 ** 24;
 
 /** From how many characters on a text is kept as bytes: what is shorter Node sends cheaper as a text, in one piece with the head. */
 const LONG = 4_096;
 
+/** Of how many targets is known at most that they were asked for: few, so that of very many next to none is found again. */
+const ASKED = 2 ** 12;
+
 /** What an entry takes besides its texts, in bytes. */
 const OVERHEAD = 256;
 
 /**
- * Finished answers by request target, each for as long as the store has the revision at which it was read. While nothing is written
+ * Finished answers by request target, for as long as the store has the revision at which they were read. While nothing is written
  * on SQLite, a page of 20 pets is answered three times as fast, and one of 100 ten times.
  */
-@Injectable()
 export class RevisionCache {
+  /** The store's when an answer was last asked for. */
+  private revision: number | undefined;
+
   /** Those kept last, up to half of the capacity. */
   private recent = new Map<string, Entry>();
 
@@ -43,12 +40,16 @@ export class RevisionCache {
   /** What the recent ones count, in bytes. */
   private size = 0;
 
-  private readonly underWay = new Map<string, Reading>();
+  /** What is being read at this revision. */
+  private readonly underWay = new Map<string, Promise<Answer<string>>>();
 
-  /** The answer to a target, if one is kept that was read at this revision of the store. */
+  /** For each place of a target's hash the hash of the one that was asked for last at this revision. */
+  private readonly asked = new Uint32Array(ASKED);
+
+  /** The answer to a target, if one is kept that was read at this revision of the store; those read at another one are forgotten. */
   get(target: string, revision: number | undefined): Answer | undefined {
-    const entry = this.recent.get(target) ?? this.older.get(target);
-    return entry && entry.revision === revision ? entry : undefined;
+    if (revision !== this.revision) this.begin(revision);
+    return this.recent.get(target) ?? this.older.get(target);
   }
 
   /**
@@ -59,25 +60,38 @@ export class RevisionCache {
   async read(target: string, revision: number | undefined, read: () => Promise<Answer<string>>): Promise<Answer> {
     if (revision === undefined) return read();
     const underWay = this.underWay.get(target);
-    if (underWay?.revision === revision) {
+    if (underWay) {
       try {
-        return await underWay.answer;
+        return await underWay;
       } catch {
         // It may be the other one's time that is up.
       }
     }
-    const reading = { revision, answer: read() };
+    const reading = read();
     this.underWay.set(target, reading);
     try {
-      return this.keep(target, revision, await reading.answer);
+      return this.keep(target, revision, await reading);
     } finally {
       if (this.underWay.get(target) === reading) this.underWay.delete(target);
     }
   }
 
-  /** Keeps an answer, and returns it. The revision is the store's from before it was read; if it is undefined, nothing is kept. */
-  keep(target: string, revision: number | undefined, answer: Answer<string>): Answer {
+  /**
+   * Keeps an answer, and returns it, if its target was asked for at this revision shortly before: of very many each is asked for once, and to keep
+   * them all costs a tenth of a request.
+   */
+  keepRepeated(target: string, revision: number | undefined, answer: Answer<string>): Answer {
     if (revision === undefined) return answer;
+    const hash = hashOf(target);
+    const place = hash % ASKED;
+    if (this.asked[place] === hash) return this.keep(target, revision, answer);
+    this.asked[place] = hash;
+    return answer;
+  }
+
+  /** Keeps an answer if the revision at which it was asked for is still the last one, and returns it. */
+  private keep(target: string, revision: number, answer: Answer<string>): Answer {
+    if (revision !== this.revision) return answer;
     const { body, headers } = answer;
     const bytes = body.length < LONG ? body : ownBytes(body);
     const size = OVERHEAD + target.length + sizeOf(bytes) + headers.join().length;
@@ -87,10 +101,24 @@ export class RevisionCache {
       this.recent = new Map();
       this.size = 0;
     } else this.size -= replaced;
-    this.recent.set(ownText(target), { revision, body: bytes, headers, size });
+    this.recent.set(ownText(target), { body: bytes, headers, size });
     this.size += size;
     return answer;
   }
+
+  private begin(revision: number | undefined): void {
+    this.revision = revision;
+    this.size = 0;
+    this.asked.fill(0);
+    for (const each of [this.recent, this.older, this.underWay]) each.clear();
+  }
+}
+
+/** A hash of a text's last 20 characters, in 32 bits: those of ids that follow each other do so too, and share no place. */
+function hashOf(text: string): number {
+  let hash = 0;
+  for (let i = Math.max(0, text.length - 20); i < text.length; i++) hash = Math.imul(hash, 10) + text.charCodeAt(i);
+  return hash >>> 0;
 }
 
 /** How many bytes a text takes that is kept: one for each character, or two if there is one beyond Latin-1. */
