@@ -43,7 +43,7 @@ export class RevisionCache {
   /** What is being read at this revision. */
   private readonly underWay = new Map<string, Promise<Answer<string>>>();
 
-  /** For each place of a target's hash the hash of the one that was asked for last at this revision. */
+  /** For each place of a target's hash the hash of one that was asked for at this revision. */
   private readonly asked = new Uint32Array(ASKED);
 
   /** The answer to a target, if one is kept that was read at this revision of the store; those read at another one are forgotten. */
@@ -85,7 +85,8 @@ export class RevisionCache {
     const hash = hashOf(target);
     const place = hash % ASKED;
     if (this.asked[place] === hash) return this.keep(target, revision, answer);
-    this.asked[place] = hash;
+    // If each took the place of the one before, those that share it and are asked for in turn would never be kept.
+    if (this.asked[place] === 0 || Math.random() < 0.5) this.asked[place] = hash;
     return answer;
   }
 
@@ -114,7 +115,7 @@ export class RevisionCache {
   }
 }
 
-/** A hash of a text's last 20 characters, in 32 bits: those of ids that follow each other do so too, and share no place. */
+/** A hash of a text's last 20 characters, in 32 bits: those of ids that follow each other do so too. */
 function hashOf(text: string): number {
   let hash = 0;
   for (let i = Math.max(0, text.length - 20); i < text.length; i++) hash = Math.imul(hash, 10) + text.charCodeAt(i);
