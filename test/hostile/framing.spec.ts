@@ -30,7 +30,17 @@ const UNFRAMED: readonly (readonly [what: string, lines: string])[] = [
   ['an empty Content-Length', 'Content-Length:'],
 ];
 
-const PROTOCOLS = ['RTSP/1.0', 'ICE/1.0', 'HTTP/0.9', 'HTTP/1.2', 'HTTP/2.0', 'HTTP/3.0', 'HTTP/1.10', 'HTTP/01.1'];
+const PROTOCOLS = [
+  'RTSP/1.0',
+  'RTSP/1.1',
+  'ICE/1.0',
+  'HTTP/0.9',
+  'HTTP/1.2',
+  'HTTP/2.0',
+  'HTTP/3.0',
+  'HTTP/1.10',
+  'HTTP/01.1',
+];
 
 /** What ends a connection, or may: requests, and the statuses of their answers. */
 const LAST: readonly (readonly [what: string, request: string, status: number])[] = [
@@ -195,6 +205,20 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
       await connection.closed;
     },
   );
+
+  it('a request that holds the request line of another protocol is answered', async () => {
+    const line = 'POST /v1/pets RTSP/1.0';
+    const request = post(`${++tries}${line}`).replace('\n', `\nX-A: ${line}\n`);
+    const whole = bytes(request);
+    for (const cut of [0, whole.indexOf(line), whole.indexOf('KEY'), whole.lastIndexOf(line) - 40]) {
+      const connection = await service().open();
+      connection.write(whole.subarray(0, cut));
+      await pause(20);
+      connection.write(whole.subarray(cut));
+      expect((await connection.answer()).status).toBe(201);
+      connection.destroy();
+    }
+  });
 
   it('requests of HTTP/1.0 are answered wherever a packet ends', async () => {
     const request = bytes(get('/v1/pets').replace('1.1', '1.0').replace('KEY', 'KEY\nConnection: keep-alive'));

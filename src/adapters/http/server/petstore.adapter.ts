@@ -160,7 +160,7 @@ export class PetstoreAdapter extends ExpressAdapter {
     });
     const requested = (request: Request, response: Response) => {
       const connection = connectionOf(request.socket);
-      const isHttp = namesHttp(request);
+      const isHttp = namesHttp(request, connection?.isNew ?? true);
       const look = () => {
         const fault = headFault(request, isHttp);
         if (fault) return connection?.refuse(response, fault);

@@ -30,6 +30,8 @@ interface Turn {
  * hands over all requests of a packet at once, those behind an answer with `Connection: close` included.
  */
 export class Connection {
+  /** Whether no request has come on it yet. */
+  isNew = true;
   private current: Turn | undefined;
   private waiting: Turn[] = [];
 
@@ -121,6 +123,7 @@ export class Connection {
   private add(turn: Turn): void {
     turn.response.req.startedAt = performance.now();
     this.latest = turn;
+    this.isNew = false;
     if (!this.current) return this.begin(turn);
     this.waiting.push(turn);
     this.hold();
