@@ -1,3 +1,5 @@
+const CONTROL = /\p{Cc}/u;
+
 /**
  * What is wrong with a text that people read, as the end of a sentence that begins with the field; undefined if it is fine.
  *
@@ -6,7 +8,7 @@
  */
 export function textFault(text: string, maxLength: number): string | undefined {
   if (!text.isWellFormed()) return 'has a lone surrogate, which is no character; it must be well-formed Unicode';
-  const control = /\p{Cc}/u.exec(text);
+  const control = CONTROL.exec(text);
   if (control) {
     const code = control[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
     return `has the control character U+${code}; control characters are not allowed`;

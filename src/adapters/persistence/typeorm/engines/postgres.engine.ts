@@ -350,7 +350,9 @@ export class PostgresEngine implements Engine {
   }
 
   private async query(connection: pg.Pool | pg.PoolClient, { sql, values }: Statement): Promise<Row[]> {
-    const query = { ...this.prepared(sql), values: [...values], rowMode: 'array' };
+    const { name, text } = this.prepared(sql);
+    // Not by spreading one into the other, which is slow, if only a fiftieth of a create.
+    const query = { name, text, values: [...values], rowMode: 'array' };
     return (await connection.query<Row & unknown[]>(query)).rows;
   }
 
