@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
+import { noteConnection } from '../end-of-turn.js';
 import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
@@ -155,6 +156,7 @@ export class PetstoreAdapter extends ExpressAdapter {
     const { begin } = this.observer;
     const connectionOf = (socket: unknown) => this.connections.get(socket as Socket);
     server.on('connection', (socket) => {
+      noteConnection();
       this.connections.set(socket, new Connection(socket, this.observer.request, this.stop));
       socket.once('close', () => this.connections.delete(socket));
     });
