@@ -53,8 +53,8 @@ const ERRORS: Readonly<Record<string, readonly string[]>> = {
     ...['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_FULL', 'SQLITE_IOERR_WRITE', 'SQLITE_IOERR_FSYNC'],
     ...['SQLITE_READONLY', 'SQLITE_LOCKED', 'SQLITE_CANTOPEN', 'SQLITE_NOMEM'],
   ],
-  // Serialization, deadlock, lock, time limit, shutdown, connections, disk, read-only, connection.
-  PostgreSQL: ['40001', '40P01', '55P03', '57014', '57P01', '53300', '53100', '25006', '08006'],
+  // Serialization, deadlock, lock, time limit, shutdown, connections, disk, read-only, connection, transaction that was idle.
+  PostgreSQL: ['40001', '40P01', '55P03', '57014', '57P01', '53300', '53100', '25006', '08006', '25P03'],
   // Deadlock, changed row, lock, time limits, connections, disk, table full, read-only, shutdown, killed.
   MariaDB: ['1213', '1020', '1205', '3024', '1969', '1040', '1021', '1114', '1290', '1053', '1317'],
 };

@@ -52,7 +52,7 @@ const INSPECTED = [
 
 /**
  * What the SQLSTATEs say that are no fault of the question (https://www.postgresql.org/docs/current/errcodes-appendix.html), and the codes
- * of Node; the first that fits counts. Those of unavailability: connection, authorisation, catalogue name, rollback, resources,
+ * of Node; the first that fits counts. Lost is a connection that the server has ended for its age or idleness too. Those of unavailability: connection, authorisation, catalogue name, rollback, resources,
  * intervention and system errors, read-only transaction, missing rights, which can be granted, and a state that can be changed, such as that of a
  * database that is to take no connections.
  */
@@ -60,7 +60,7 @@ const FAILURES = [
   [/^23505$/, 'duplicate'],
   [/^55P03$/, 'unavailable'],
   [/^(40001|40P01)$/, 'busy'],
-  [/^(08...|57P0[1-3]|E[A-Z]{3,})$/, 'lost'],
+  [/^(08...|25P0[34]|57P0[1-35]|E[A-Z]{3,})$/, 'lost'],
   [/^(28|3D|40|53|57|58)...$|^(25006|42501|55000)$/, 'unavailable'],
   [/CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/, 'unavailable'],
 ] as const;
