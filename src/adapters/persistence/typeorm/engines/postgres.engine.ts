@@ -52,9 +52,9 @@ const INSPECTED = [
 
 /**
  * What the SQLSTATEs say that are no fault of the question (https://www.postgresql.org/docs/current/errcodes-appendix.html), and the codes
- * of Node; the first that fits counts. Lost is a connection that the server has ended for its age or idleness too. Those of unavailability: connection, authorisation, catalogue name, rollback, resources,
- * intervention and system errors, read-only transaction, missing rights, which can be granted, and a state that can be changed, such as that of a
- * database that is to take no connections.
+ * of Node; the first that fits counts. Lost is also a connection that the server has ended because it was idle. Those of unavailability:
+ * connection, authorisation, catalogue name, rollback, resources, intervention and system errors, read-only transaction, missing rights,
+ * which can be granted, and a state that can be changed, such as that of a database that is to take no connections.
  */
 const FAILURES = [
   [/^23505$/, 'duplicate'],
