@@ -32,13 +32,13 @@ async function through(
   cache: RevisionCache,
   target: string,
   revision: number | undefined,
-  read: () => Promise<Answer<string>>,
+  read: () => Promise<Answer>,
 ): Promise<Answer> {
   return cache.get(target, revision) ?? (await cache.read(target, revision, read));
 }
 
 /** Asks for a target, as getPet does, until its answer is kept. */
-function keep(cache: RevisionCache, target: string, revision: number, answer: Answer<string>): void {
+function keep(cache: RevisionCache, target: string, revision: number, answer: Answer): void {
   while (!cache.get(target, revision)) cache.keepRepeated(target, revision, answer);
 }
 
@@ -216,6 +216,9 @@ describe('the cache of answers', () => {
   });
 });
 
+/** Of ASCII, of Latin-1, and with characters beyond. */
+const NAMES = ['pet', 'pét', '犬 🐶'];
+
 describe.each(storeKinds)('an answer on $name', (kind) => {
   let store: TestStore;
   let service: Service;
@@ -223,7 +226,7 @@ describe.each(storeKinds)('an answer on $name', (kind) => {
   beforeEach(async () => {
     store = await kind.create();
     service = await Service.start({ DATABASE_URL: store.url });
-    for (let i = 0; i < 3; i++) await service.add({ name: `pet ${i}`, categoryId: i });
+    for (const [i, name] of NAMES.entries()) await service.add({ name, categoryId: i });
   });
 
   afterEach(async () => {
@@ -232,8 +235,9 @@ describe.each(storeKinds)('an answer on $name', (kind) => {
   });
 
   it('is the same each time, to HEAD too, with the headers that belong to it', async () => {
-    for (const path of ['/v1/pets?limit=2', '/v1/pets/1']) {
+    for (const path of ['/v1/pets?limit=2', '/v1/pets/1', '/v1/pets/2', '/v1/pets/3']) {
       const first = await service.send(path);
+      expect(NAMES.filter((name) => first.body.includes(`"${name}"`))).toHaveLength(path.includes('limit') ? 2 : 1);
       const second = await service.send(path);
       const third = await service.send(path);
       const head = await service.send(path, { method: 'HEAD' });

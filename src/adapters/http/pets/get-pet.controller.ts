@@ -45,8 +45,8 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
     if (request.apiKey) this.keys.noteGetPet(request.apiKey);
     const [target, revision] = [request.url ?? '', this.pets.petRevision()];
     const kept = this.answers.get(target, revision);
-    const { body } = kept ?? this.answers.keepRepeated(target, revision, await this.pet(request));
-    sendJson(response, 200, body);
+    const { body, headers, encoding } = kept ?? this.answers.keepRepeated(target, revision, await this.pet(request));
+    sendJson(response, 200, body, headers, encoding);
   }
 
   @All()
@@ -54,7 +54,7 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
     answerOtherMethod(request, response);
   }
 
-  private async pet(request: Request): Promise<Answer<string>> {
+  private async pet(request: Request): Promise<Answer> {
     refuseParameters(request.targetQuery);
     const pet = await this.patience.ask(request, this.pets.get(petIdOf(request.params?.petId ?? '')));
     return { body: petJson(pet), headers: [] };

@@ -33,13 +33,13 @@ export class PetsController {
   async listPets(@Req() request: Request, @Res() response: Response): Promise<void> {
     const [target, revision] = [request.url ?? '', this.pets.listRevision()];
     const kept = this.answers.get(target, revision);
-    const { body, headers } =
+    const { body, headers, encoding } =
       kept ??
       (await this.patience.wait(
         request,
         this.answers.read(target, revision, () => this.page(request.targetQuery)),
       ));
-    sendJson(response, 200, body, headers);
+    sendJson(response, 200, body, headers, encoding);
   }
 
   @Post()
@@ -58,7 +58,7 @@ export class PetsController {
   }
 
   /** A page, and the link to the one that follows (RFC 8288): from a base that is configured or relative, never from the Host header. */
-  private async page(parameters: string): Promise<Answer<string>> {
+  private async page(parameters: string): Promise<Answer> {
     const query = pageQuery(parameters);
     const { pets, next } = await this.pets.list(query);
     const body = petsJson(pets);

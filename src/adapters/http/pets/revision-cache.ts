@@ -1,8 +1,10 @@
 import type { HeaderList } from '../header-list.js';
 
 /** What is answered with 200: the body, and the headers that belong to it. */
-export interface Answer<Body = string | Buffer> {
-  readonly body: Body;
+export interface Answer {
+  readonly body: string;
+  /** `latin1` if the characters of the body are its bytes in UTF-8. */
+  readonly encoding?: 'latin1';
   readonly headers: HeaderList;
 }
 
@@ -13,9 +15,6 @@ interface Entry extends Answer {
 
 /** The most bytes that a cache keeps: 16 MiB. */
 export const CAPACITY = 2 ** 24;
-
-/** From how many characters on a text is kept as bytes: what is shorter Node sends cheaper as a text, in one piece with the head. */
-const LONG = 4_096;
 
 /** Of how many targets is known at most that they were asked for: few, so that of very many next to none is found again. */
 const ASKED = 2 ** 12;
@@ -41,7 +40,7 @@ export class RevisionCache {
   private size = 0;
 
   /** What is being read at this revision. */
-  private readonly underWay = new Map<string, Promise<Answer<string>>>();
+  private readonly underWay = new Map<string, Promise<Answer>>();
 
   /** For each place of a target's hash the hash of one that was asked for at this revision. */
   private readonly asked = new Uint32Array(ASKED);
@@ -57,7 +56,7 @@ export class RevisionCache {
    * all of them 16 clients that read and 16 that write at the same time get two fifths more done. Who waited for what could not be read
    * reads by itself.
    */
-  async read(target: string, revision: number | undefined, read: () => Promise<Answer<string>>): Promise<Answer> {
+  async read(target: string, revision: number | undefined, read: () => Promise<Answer>): Promise<Answer> {
     if (revision === undefined) return read();
     const underWay = this.underWay.get(target);
     if (underWay) {
@@ -80,7 +79,7 @@ export class RevisionCache {
    * Keeps an answer, and returns it, if its target was asked for at this revision shortly before: of very many each is asked for once, and to keep
    * them all costs a tenth of a request.
    */
-  keepRepeated(target: string, revision: number | undefined, answer: Answer<string>): Answer {
+  keepRepeated(target: string, revision: number | undefined, answer: Answer): Answer {
     if (revision === undefined) return answer;
     const hash = hashOf(target);
     const place = hash % ASKED;
@@ -91,18 +90,19 @@ export class RevisionCache {
   }
 
   /** Keeps an answer if the revision at which it was asked for is still the last one, and returns it. */
-  private keep(target: string, revision: number, answer: Answer<string>): Answer {
+  private keep(target: string, revision: number, answer: Answer): Answer {
     if (revision !== this.revision) return answer;
     const { body, headers } = answer;
-    const bytes = body.length < LONG ? body : ownBytes(body);
-    const size = OVERHEAD + target.length + sizeOf(bytes) + headers.join().length;
+    // As a text in one piece with the head Node sends them cheaper than as a buffer behind it, and cheaper than what it has to encode.
+    const bytes = Buffer.from(body).toString('latin1');
+    const size = OVERHEAD + target.length + bytes.length + headers.join().length;
     const replaced = this.recent.get(target)?.size ?? 0;
     if (this.size - replaced + size > CAPACITY / 2) {
       this.older = this.recent;
       this.recent = new Map();
       this.size = 0;
     } else this.size -= replaced;
-    this.recent.set(ownText(target), { body: bytes, headers, size });
+    this.recent.set(ownText(target), { body: bytes, encoding: 'latin1', headers, size });
     this.size += size;
     return answer;
   }
@@ -122,19 +122,7 @@ function hashOf(text: string): number {
   return hash >>> 0;
 }
 
-/** How many bytes a text takes that is kept: one for each character, or two if there is one beyond Latin-1. */
-function sizeOf(kept: string | Buffer): number {
-  return kept.length === Buffer.byteLength(kept) ? kept.length : 2 * kept.length;
-}
-
 /** A text that was cut out of a longer one holds that one. */
 function ownText(text: string): string {
   return Buffer.from(text).toString();
-}
-
-/** Those of `Buffer.from` may be a part of Node's pool (`Buffer.poolSize`), which would be kept whole. */
-function ownBytes(text: string): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
-  bytes.write(text);
-  return bytes;
 }
