@@ -197,11 +197,15 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
         .replace('GET', method)
         .replace('1.1', '1.0')
         .replace('KEY', 'KEY\nConnection: keep-alive');
+      const of11 = of10.replace('1.0', '1.1');
       const connection = await service().open();
-      connection.write(bytes(of10 + of10 + of10.replace('HTTP', 'RTSP') + of10));
-      const found = await answers(connection, () => 3);
-      expect(found.map((answer) => answer.header('Connection'))).toEqual(['keep-alive', 'keep-alive', 'close']);
-      expectError(found[2] as WireAnswer, 'bad_request');
+      connection.write(bytes(of11 + of10 + of11 + of10 + of10.replace('HTTP', 'RTSP') + of10));
+      const found = await answers(connection, () => 5);
+      expect(found.map((answer) => answer.header('Connection'))).toEqual([
+        ...Array<string>(4).fill('keep-alive'),
+        'close',
+      ]);
+      expectError(found[4] as WireAnswer, 'bad_request');
       await connection.closed;
     },
   );
@@ -217,6 +221,70 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
       connection.write(whole.subarray(cut));
       expect((await connection.answer()).status).toBe(201);
       connection.destroy();
+    }
+  });
+
+  it.each([
+    ['RTSP/1.0', 'GET', 0],
+    ['ICE/1.0', 'SOURCE', 0],
+    ['RTSP/1.1', 'POST', 0],
+    ['RTSP/1.0', 'POST', 1],
+    ['RTSP/1.1', 'GET', 1],
+    // The second of them waits for the first, and nothing is read meanwhile.
+    ['RTSP/1.0', 'GET', 2],
+  ])('%s of a %s behind %i requests is 400 wherever packets end', async (protocol, method, before) => {
+    const name = `cut-${++tries}-`;
+    const request = bytes(
+      (method === 'POST' ? post(`${name}body`) : get('/v1/pets').replace('GET', method))
+        .replace('HTTP/1.1', protocol)
+        .replace('KEY', `KEY\nX-A: ${protocol}\nX-B:${protocol}`),
+    );
+    const all = Buffer.concat([bytes(get('/v1/pets').repeat(before)), request, bytes(post(`${name}behind`))]);
+    const begin = all.length - bytes(post(`${name}behind`)).length - request.length;
+    const end = all.indexOf('\r\n\r\n', begin) + 4;
+    for (let cut = begin + 1; cut < end; cut++) {
+      const connection = await service().open();
+      connection.write(all.subarray(0, cut));
+      for (let i = 0; i < before; i++) expect((await connection.answer()).status).toBe(200);
+      await pause(2);
+      connection.write(all.subarray(cut, cut + 1));
+      await pause(2);
+      connection.write(all.subarray(cut + 1));
+      expectError(await connection.answer(), 'bad_request');
+      await connection.closed;
+      expect(connection.rest).toBe('');
+    }
+    await expectStored(service(), name, []);
+  });
+
+  it('a head of another protocol that comes byte by byte is 400', async () => {
+    const connection = await service().open();
+    for (const byte of bytes(`\n\n${get('/v1/pets').replace('HTTP/1.1', 'RTSP/1.0')}`)) {
+      connection.write(Buffer.of(byte));
+      await pause(1);
+    }
+    expectError(await connection.answer(), 'bad_request');
+    await connection.closed;
+  });
+
+  it('a request of HTTP is answered wherever a packet ends, though its fields and its neighbours name another protocol', async () => {
+    const name = `cut-${++tries}-`;
+    const line = 'GET /v1/pets RTSP/1.0';
+    const before = bytes(post(`${name}${line}`).replace('KEY', `KEY\nX-A: ${line}`));
+    for (const [version, behind] of [
+      ['1.0', `${line}\n\n`],
+      ['1.1', get('/v1/pets')],
+    ] as const) {
+      const request = bytes(get('/v1/pets').replace('1.1', version).replace('KEY', `KEY\nX-A: ${line}\nX-B:RTSP/1.0`));
+      for (let end = 1; end < request.length; end++) {
+        const connection = await service().open();
+        connection.write(Buffer.concat([before, request.subarray(0, end)]));
+        expect((await connection.answer()).status).toBe(201);
+        connection.write(Buffer.concat([request.subarray(end), bytes(behind)]));
+        expect((await connection.answer()).status).toBe(200);
+        if (version === '1.1') expect((await connection.answer()).status).toBe(200);
+        connection.destroy();
+      }
     }
   });
 

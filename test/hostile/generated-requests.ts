@@ -96,9 +96,6 @@ interface Draft {
 
 type Mutation = (draft: Draft, random: Random) => void;
 
-/** Is known for what it is only if it is sent in one piece. */
-export const OTHER_PROTOCOL = 'other protocol';
-
 const WRONG_KEY = 'wrong-key-of-no-one';
 const FILLER = 'X-Filler: some value';
 const SEPARATORS = '()<>@,;\\"/[]?={}';
@@ -414,8 +411,8 @@ const ANY: Readonly<Record<string, Mutation>> = {
     ];
     setPart(draft, 2, () => random.pick(bad));
   }),
-  // Node's parser tells these as HTTP/1.0. Only the packet that it reads shows which it was, so they are not sent in pieces.
-  [OTHER_PROTOCOL]: refused((draft, random) => {
+  // Node's parser tells these as HTTP/1.0. Only the packets that it reads show which it was.
+  'other protocol': refused((draft, random) => {
     const [method, version] = random.pick([
       ['GET', 'RTSP/1.0'],
       ['POST', 'RTSP/1.0'],

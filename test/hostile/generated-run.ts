@@ -1,5 +1,5 @@
 import { Conversation, CreatedPet, Delivery } from './generated-conversation.js';
-import { CHOICES, HostileRequest, Kind, KnownPet, makeRequests, OTHER_PROTOCOL, Random } from './generated-requests.js';
+import { CHOICES, HostileRequest, Kind, KnownPet, makeRequests, Random } from './generated-requests.js';
 
 /** How many connections are open at a time. */
 const CONNECTIONS = 200;
@@ -15,8 +15,6 @@ const KNOWN = 1_000;
 
 /** How many good requests there are at most before and behind one that is wrong. */
 const AROUND = { pipelined: 8, 'in turn': 3, split: 3, 'byte by byte': 1, 'half-closed': 4, reset: 4 };
-
-const IN_PIECES = CHOICES.filter(({ mutation }) => mutation !== OTHER_PROTOCOL);
 
 /** What is attacked, and for how long. */
 export interface Attack {
@@ -153,7 +151,7 @@ class Run {
       Array.from({ length: random.int(most + 1) }, () =>
         makeRequests(source, { framing: random.pick(['none', 'length', 'chunked'] as const), ...(kinds && { kinds }) }),
       ).flat();
-    const wrong = () => makeRequests(source, random.pick(delivery === 'alone' ? CHOICES : IN_PIECES));
+    const wrong = () => makeRequests(source, random.pick(CHOICES));
     if (delivery === 'alone') return wrong();
     if (delivery === 'unread') return good(2_000, ['page']);
     const requests = [...good(AROUND[delivery]), ...wrong()];

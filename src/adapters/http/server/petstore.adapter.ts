@@ -11,7 +11,6 @@ import { allowOrigins } from './cors.js';
 import type { ExchangeObserver } from './exchange.js';
 import { answerTo } from './protocol/client-error.js';
 import { Connection, type Stop } from './protocol/connection.js';
-import { namesHttp } from './protocol/names-http.js';
 import { headFault } from './protocol/request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
@@ -162,7 +161,7 @@ export class PetstoreAdapter extends ExpressAdapter {
     });
     const requested = (request: Request, response: Response) => {
       const connection = connectionOf(request.socket);
-      const isHttp = namesHttp(request, connection?.isNew ?? true);
+      const isHttp = connection?.requestLines.nameHttp(request) ?? true;
       const look = () => {
         const fault = headFault(request, isHttp);
         if (fault) return connection?.refuse(response, fault);

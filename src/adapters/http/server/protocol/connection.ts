@@ -4,6 +4,7 @@ import { sendError } from '../../errors/send-error.js';
 import { type ExchangeObserver, exchangeOf } from '../exchange.js';
 import { Request } from '../request.js';
 import { Response } from '../response.js';
+import { RequestLines } from './request-lines.js';
 
 /** How long a connection that has had its last answer goes on being read, in milliseconds. */
 const LINGER = 2_000;
@@ -30,8 +31,7 @@ interface Turn {
  * hands over all requests of a packet at once, those behind an answer with `Connection: close` included.
  */
 export class Connection {
-  /** Whether no request has come on it yet. */
-  isNew = true;
+  readonly requestLines: RequestLines;
   private current: Turn | undefined;
   private waiting: Turn[] = [];
 
@@ -49,6 +49,7 @@ export class Connection {
     private readonly observe: ExchangeObserver['request'],
     private readonly stop: Stop,
   ) {
+    this.requestLines = new RequestLines(socket);
     // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.
     socket.on('error', () => undefined);
     // Node calls this behind the last answer, and behind the last request of a client that has sent its end, though a fault came behind it.
@@ -123,7 +124,6 @@ export class Connection {
   private add(turn: Turn): void {
     turn.response.req.startedAt = performance.now();
     this.latest = turn;
-    this.isNew = false;
     if (!this.current) return this.begin(turn);
     this.waiting.push(turn);
     this.hold();
@@ -135,7 +135,7 @@ export class Connection {
       this.canHold = true;
       // With a listener for data, Node's parser is fed by the stream, which can be paused, and not by the handle, which Node resumes at
       // will, and may have stopped, of which the stream does not know.
-      this.socket.on('data', () => undefined);
+      this.socket.on('data', (packet) => this.requestLines.packetRead(packet));
       this.socket._read(0);
       this.socket.on('resume', () => {
         if (this.waiting.length > 0) this.socket.pause();
