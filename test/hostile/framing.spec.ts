@@ -305,6 +305,23 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
       connection.destroy();
     }
   });
+
+  it.each([
+    ['without a key', 'POST /v1/pets', 'X: y'],
+    ['to no route', 'GET /v1/nothing', 'KEY'],
+  ])('a request %s whose trailers are refused with it has its answer, and is read on', async (_what, line, field) => {
+    const connection = await service().open();
+    connection.socket.allowHalfOpen = true;
+    connection.write(bytes(`${line} HTTP/1.1\nHost: x\n${field}\nTransfer-Encoding: chunked\n\n0\nX-T\n\n`));
+    expectError(await connection.answer(), 'bad_request');
+    // A connection that is closed on them answers them with a reset, which can overtake the answer.
+    for (let i = 0; i < 5; i++) {
+      connection.write('x');
+      await pause(20);
+    }
+    expect(connection.broke).toBe(false);
+    connection.destroy();
+  });
 });
 
 describe.each([1, 2])('of %i process(es), behind 408', (workers) => {

@@ -30,6 +30,8 @@ export class ApiErrorFilter implements ExceptionFilter {
         this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
       if (answer.code === 'service_unavailable')
         this.logger.warn((error as StoreUnavailable).cause ?? error, { request: request.id });
+      // It was answered meanwhile, for what it sent behind the head, and is still read from.
+      if (response.writableEnded) return;
       // A client that went away, or one that has part of an answer, can be told nothing more.
       if (response.headersSent || request.socket.destroyed) request.destroy();
       else sendError(response, answer);
