@@ -1,20 +1,33 @@
+/**
+ * A request that is refused for what the client did, and no fault of the service. It has no stack: to find out where it was thrown took a tenth
+ * of such an answer.
+ */
+export abstract class Refusal extends Error {
+  constructor(message?: string) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    super(message);
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 /** No pet has the id that was asked for. */
-export class PetNotFound extends Error {
+export class PetNotFound extends Refusal {
   override readonly name = 'PetNotFound';
 }
 
 /** A cursor was not made by this service for the filter it came with. */
-export class CursorRefused extends Error {
+export class CursorRefused extends Refusal {
   override readonly name = 'CursorRefused';
 }
 
 /** The idempotency key came before, with another payload. */
-export class IdempotencyKeyReused extends Error {
+export class IdempotencyKeyReused extends Refusal {
   override readonly name = 'IdempotencyKeyReused';
 }
 
 /** The first request with the idempotency key is still being worked on; its outcome can be had later. */
-export class IdempotencyInProgress extends Error {
+export class IdempotencyInProgress extends Refusal {
   override readonly name = 'IdempotencyInProgress';
 }
 
@@ -22,7 +35,7 @@ export class IdempotencyInProgress extends Error {
 export type KeyRefusal = 'missing' | 'invalid' | 'expired' | 'revoked';
 
 /** The request has no API key, or one that is not accepted. */
-export class KeyRefused extends Error {
+export class KeyRefused extends Refusal {
   override readonly name = 'KeyRefused';
 
   constructor(readonly reason: KeyRefusal) {

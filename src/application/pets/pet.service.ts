@@ -96,7 +96,7 @@ export class PetService {
 
 /** The fields that are given, in an object of their own: what is undefined is absent. */
 function given<Fields extends object>(fields: Fields): Fields {
-  const copy = { ...fields };
-  for (const name in copy) if (copy[name] === undefined) delete copy[name];
-  return copy;
+  const copy: Partial<Fields> = {};
+  for (const name in fields) if (fields[name] !== undefined) copy[name] = fields[name];
+  return copy as Fields;
 }

@@ -1,8 +1,9 @@
+import { Refusal } from '../../../application/errors.js';
 import type { HeaderList } from '../header-list.js';
 import { ErrorCode, MESSAGES } from './error-code.js';
 
 /** An answer of 400 or above, thrown to where it is sent. */
-export class ApiError extends Error {
+export class ApiError extends Refusal {
   override readonly name = 'ApiError';
 
   /** `message` is for people; `headers` are names and values in turn. */

@@ -1,5 +1,5 @@
 import { All, Controller, Get, Post, Req, Res, UseGuards } from '@nestjs/common';
-import { PetService } from '../../../application/pets/pet.service.js';
+import { PageQuery, PetService } from '../../../application/pets/pet.service.js';
 import { jsonMembers } from '../body/json-object.js';
 import { readJsonText } from '../body/read-body.js';
 import { HttpSettings } from '../http-settings.js';
@@ -33,12 +33,7 @@ export class PetsController {
   async listPets(@Req() request: Request, @Res() response: Response): Promise<void> {
     const [target, revision] = [request.url ?? '', this.pets.listRevision()];
     const kept = this.answers.get(target, revision);
-    const { body, headers, encoding } =
-      kept ??
-      (await this.patience.wait(
-        request,
-        this.answers.read(target, revision, () => this.page(request.targetQuery)),
-      ));
+    const { body, headers, encoding } = kept ?? (await this.read(request, target, revision));
     sendJson(response, 200, body, headers, encoding);
   }
 
@@ -57,9 +52,16 @@ export class PetsController {
     answerOtherMethod(request, response);
   }
 
+  private read(request: Request, target: string, revision: number | undefined): Promise<Answer> {
+    const query = pageQuery(request.targetQuery);
+    return this.patience.wait(
+      request,
+      this.answers.read(target, revision, () => this.page(query)),
+    );
+  }
+
   /** A page, and the link to the one that follows (RFC 8288): from a base that is configured or relative, never from the Host header. */
-  private async page(parameters: string): Promise<Answer> {
-    const query = pageQuery(parameters);
+  private async page(query: PageQuery): Promise<Answer> {
     const { pets, next } = await this.pets.list(query);
     const body = petsJson(pets);
     if (next === undefined) return { body, headers: [] };
