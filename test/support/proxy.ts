@@ -8,6 +8,7 @@ export class Proxy {
   private held = false;
   private refused = false;
   private losing = 0;
+  private awaited: { readonly text: string; readonly resolve: () => void } | undefined;
   private heard: Buffer[] = [];
 
   private constructor(target: number, host: string) {
@@ -28,6 +29,10 @@ export class Proxy {
       client.on('data', (bytes: Buffer) => {
         this.heard.push(bytes);
         if (this.losing > 0) this.loseAnswer(pair);
+        else if (this.awaited && bytes.includes(this.awaited.text)) {
+          this.loseAnswer(pair, this.awaited.resolve);
+          this.awaited = undefined;
+        }
       });
     });
   }
@@ -71,9 +76,9 @@ export class Proxy {
     for (const pair of this.pairs) this.holdAnswers(pair);
   }
 
-  /** Resolves once the server has answered on one of the connections whose answers are held back. */
-  async answerHeld(): Promise<void> {
-    await Promise.race([...this.pairs].map(([, upstream]) => once(upstream, 'readable')));
+  /** Lets the server do what is sent next with this text in it, on any connection, and ends that connection in place of the answer; resolves then. */
+  async loseAnswerTo(text: string): Promise<void> {
+    await new Promise<void>((resolve) => (this.awaited = { text, resolve }));
   }
 
   /** Of what is sent next, on any connection, lets the server do so much; each time its connection ends in place of the answer. */
@@ -119,12 +124,13 @@ export class Proxy {
     upstream.unpipe(client).pause();
   }
 
-  private loseAnswer([client, upstream]: readonly [Socket, Socket]): void {
-    this.losing--;
+  private loseAnswer([client, upstream]: readonly [Socket, Socket], lost?: () => void): void {
+    this.losing = Math.max(0, this.losing - 1);
     this.holdAnswers([client, upstream]);
     upstream.once('readable', () => {
       client.destroy();
       upstream.destroy();
+      lost?.();
     });
   }
 
