@@ -120,6 +120,92 @@ describe.each([1, 2])('while a client asks too much, a service of %i process(es)
   });
 });
 
+describe.each([1, 2])(
+  'while clients pipeline as much as one read takes, a service of %i process(es) answers others:',
+  (workers) => {
+    const service = underAttack(workers);
+
+    it.each([
+      ['of the docs page', 'GET /docs HTTP/1.1\nHost:\n\n'],
+      ['that are led to it', 'GET / HTTP/1.1\nHost:\n\n'],
+      ['by a method that is not there', 'PUT / HTTP/1.1\nHost:\n\n'],
+      ['without a key', 'GET /x HTTP/1.1\nHost:\n\n'],
+    ])('requests %s', async (_what, request) => {
+      const text = bytes(request.repeat(2_000));
+      const attackers = Array.from({ length: 20 }, async () => {
+        const connection = await service().open();
+        connection.write(text);
+        // Those that are too many are told so by their last answer.
+        for (let i = 0; i < 10; i++) if ((await connection.answer()).header('Connection') === 'close') break;
+        await pause(500);
+        connection.destroy();
+      });
+      expect(await service().slowestWhile(Promise.all(attackers))).toBeLessThan(ALIVE);
+    });
+
+    it('what is more than may wait in all is not done, and the last answer says so', async () => {
+      const holding = Array.from({ length: 10 * workers }, async () => {
+        const connection = await service().open();
+        connection.socket.pause();
+        connection.write(
+          bytes(get('/docs/swagger-ui-bundle.js').repeat(8) + 'GET /docs HTTP/1.1\nHost:\n\n'.repeat(2_000)),
+        );
+        return connection;
+      });
+      const connections = await Promise.all(holding);
+      await pause(500);
+      const connection = await service().open();
+      connection.write(bytes(get('/v1/pets') + post('too-much').repeat(300)));
+      const answer = await connection.answer();
+      expect(answer.status).toBe(200);
+      const isTold = answer.header('Connection') === 'close';
+      let posted = 0;
+      if (!isTold)
+        for (let last = false; !last; posted++) last = (await connection.answer()).header('Connection') === 'close';
+      expect(posted).toBeLessThan(300);
+      await connection.closed;
+      expect((await service().stored()).filter((name) => name === 'too-much')).toHaveLength(posted);
+      for (const each of connections) each.destroy();
+    });
+  },
+);
+
+describe.each([1, 2])(
+  'clients that do not read, or send bodies in small parts, cannot make %i process(es) hold',
+  (workers) => {
+    const service = underAttack(workers);
+
+    it('pipelines on many connections', async () => {
+      const text = bytes(get('/docs/swagger-ui-bundle.js').repeat(8) + 'GET / HTTP/1.1\nHost:\n\n'.repeat(2_600));
+      const connections = await Promise.all(
+        Array.from({ length: 60 }, async () => {
+          const connection = await service().open();
+          connection.socket.pause();
+          connection.write(text);
+          return connection;
+        }),
+      );
+      await pause(1_500);
+      for (const connection of connections) connection.destroy();
+    });
+
+    it('bodies in chunks of one byte', async () => {
+      const head =
+        'POST /v1/pets HTTP/1.1\nHost: x\nKEY\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n';
+      const text = bytes(head + '1\n \n'.repeat(60_000));
+      const connections = await Promise.all(
+        Array.from({ length: 10 }, async () => {
+          const connection = await service().open();
+          connection.write(text);
+          return connection;
+        }),
+      );
+      await pause(1_500);
+      for (const connection of connections) connection.destroy();
+    });
+  },
+);
+
 describe.each([1, 2])('a client that does not read its answers cannot make %i process(es) hold', (workers) => {
   const service = underAttack(workers);
   const unread = async (attacked: ServiceUnderAttack) => {

@@ -9,6 +9,15 @@ import { RequestLines } from './request-lines.js';
 /** How long a connection that has had its last answer goes on being read, in milliseconds. */
 const LINGER = 2_000;
 
+/** The most requests that wait for their turn on all connections together: one takes some 2 KB, and one read of a socket brings up to 2,600. */
+const MAX_WAITING_TURNS = 10_000;
+
+/** How many wait now. */
+let waitingTurns = 0;
+
+/** What has Node's parser read no further, as it does in front of a tunnel: there is no body, and no other request. */
+const NOTHING_FOLLOWS = 2;
+
 /** What connections are told of the stop of their server. Times are in milliseconds. */
 export interface Stop {
   /** When it began, on the clock of `performance.now()`; undefined as long as it has not. */
@@ -38,6 +47,8 @@ export class Connection {
   /** The request that came last, for as long as more of it may come: a connection that rests holds none of it. */
   private latest: Turn | undefined;
   private canHold = false;
+
+  /** Whether nothing is taken any more but what waits, since what came behind is no request, or is too much. */
   private failed = false;
   private ended = false;
   private moved = 0;
@@ -56,6 +67,7 @@ export class Connection {
     socket.destroySoon = () => {
       if (!this.failed || !this.current?.response.shouldKeepAlive || this.waiting.length === 0) this.end();
     };
+    socket.once('close', this.forgetWaiting);
     // Node does not see that a body is cut short if its request has asked for an upgrade.
     socket.on('end', () => {
       if (this.latest && !this.latest.response.req.complete) this.fail(cutShort());
@@ -72,6 +84,10 @@ export class Connection {
     if (this.ended || this.failed) return this.stopParser();
     // Node takes no part in a protocol that a client would like to change to, and drops what comes behind.
     if (response.req.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    if (this.current && waitingTurns >= MAX_WAITING_TURNS) {
+      this.failed = true;
+      return this.stopParser();
+    }
     this.add({ response, look });
   }
 
@@ -126,6 +142,7 @@ export class Connection {
     this.latest = turn;
     if (!this.current) return this.begin(turn);
     this.waiting.push(turn);
+    waitingTurns++;
     this.hold();
   }
 
@@ -144,21 +161,24 @@ export class Connection {
     this.socket.pause();
   }
 
-  private begin(turn: Turn): void {
+  private begin(turn: Turn, isBehindOther = false): void {
     this.current = turn;
     turn.response.isLast = this.isLast;
     turn.response.on('close', this.next);
-    if (this.stop.since === undefined || this.waiting.length > 0) return turn.look();
+    const isLastKnown = this.stop.since !== undefined && this.waiting.length === 0;
+    if (!isLastKnown && !isBehindOther) return turn.look();
+    const look = () => {
+      if (this.current === turn && !turn.response.headersSent) turn.look();
+    };
+    // Whoever sends many requests at once gets one answer in each turn of the event loop, as others do.
+    if (!isLastKnown) return void setImmediate(look);
     // What has come behind it, and is not read yet, is answered too.
     if (this.socket.isPaused()) this.socket.resume();
-    setImmediate(() =>
-      setImmediate(() => {
-        if (!turn.response.headersSent) turn.look();
-      }),
-    );
+    setImmediate(() => setImmediate(look));
   }
 
   private readonly isLast = (): boolean => {
+    if (this.waiting.length === 0 && this.failed) return true;
     const { since, patience } = this.stop;
     return since !== undefined && (this.waiting.length === 0 || performance.now() - since > patience);
   };
@@ -167,10 +187,17 @@ export class Connection {
     if (this.current) this.observe(exchangeOf(this.current.response));
     this.current = undefined;
     if (this.latest?.response.req.complete) this.latest = undefined;
-    if (this.ended || this.socket.destroyed) this.waiting = [];
+    if (this.ended || this.socket.destroyed) this.forgetWaiting();
     const turn = this.waiting.shift();
-    if (turn) this.begin(turn);
+    if (turn) {
+      waitingTurns--;
+      this.begin(turn, true);
+    } else if (this.failed) this.end();
     if (this.waiting.length === 0 && !this.failed && this.socket.isPaused()) this.socket.resume();
+  };
+
+  private readonly forgetWaiting = (): void => {
+    waitingTurns -= this.waiting.splice(0).length;
   };
 
   /**
@@ -187,8 +214,18 @@ export class Connection {
     socket.once('close', () => clearTimeout(deadline));
   }
 
-  /** Has Node make no more requests of what comes: a listener of our own gets it instead. */
+  /**
+   * Has Node make no more requests of what comes: a listener of our own gets it instead. What the parser is in the middle of has no such way; its
+   * listener for requests is not in Node's manual, and if it is not there, the rest of one read is made into requests, and dropped.
+   */
   private stopParser(): void {
+    const { parser } = this.socket as { parser?: { onIncoming?: unknown } | null };
+    if (parser?.onIncoming) {
+      parser.onIncoming = (request: Request) => {
+        Object.assign(request, { upgrade: false });
+        return NOTHING_FOLLOWS;
+      };
+    }
     this.socket.removeAllListeners('data').on('data', () => undefined);
   }
 
