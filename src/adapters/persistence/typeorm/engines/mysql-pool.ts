@@ -5,7 +5,7 @@ import { fail, Finding, ok } from '../../../../application/finding.js';
 import { DatabaseLimits, Host } from '../../database-url.js';
 import { PoolState } from './engine.js';
 import { NotPrimary, primaryMoved, PrimaryPool } from './primary.js';
-import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
+import { answersDue, breakIfUnreadable, breakWhenStill, nothingDue } from './standstill.js';
 
 /** How long a statement waits for a lock, in seconds; for the same idempotency key of another instance, say. */
 const LOCK_TIMEOUT = 2;
@@ -64,6 +64,9 @@ export function limitedPool(
   pool.on('connection', (connection) => {
     const socket = socketOf(connection);
     breakWhenStill(socket);
+    breakIfUnreadable(socket);
+    // Who waits for an answer is told by a rejection; without a listener the event would end the process.
+    connection.on('error', () => undefined);
     socket.once('close', () => {
       connections.delete(connection);
       lent.delete(connection);

@@ -4,7 +4,7 @@ import { fail, Finding, ok } from '../../../../application/finding.js';
 import type { Host } from '../../database-url.js';
 import type { ServerState, StandbyState } from './engine.js';
 import { NotPrimary, Primary, primaryMoved, PrimaryPool } from './primary.js';
-import { answersDue, breakWhenStill, nothingDue } from './standstill.js';
+import { answersDue, breakIfUnreadable, breakWhenStill, nothingDue } from './standstill.js';
 
 /** How long a statement waits for a lock, in milliseconds; for the same idempotency key of another instance, say. */
 const LOCK_TIMEOUT = 2_000;
@@ -53,6 +53,7 @@ export class LimitedPool extends pg.Pool implements PrimaryPool {
     super({
       ...options,
       ...primary.host,
+      stream: newSocket,
       onConnect: (client) => {
         breakWhenStill(socketOf(client));
         // Who waits for an answer is told by a rejection; without a listener the event would end the process.
@@ -156,6 +157,13 @@ export function sessionSettings(statementTimeout: number, scope: 'SESSION' | 'LO
   ];
   return `${values.map((value) => `SET ${scope} ${value}`).join('; ')};
     SELECT set_config('synchronous_commit', 'on', ${isLocal}) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`;
+}
+
+/** What a connection is made on. */
+export function newSocket(): Socket {
+  const socket = new Socket();
+  breakIfUnreadable(socket);
+  return socket;
 }
 
 export function socketOf(client: pg.ClientBase): Socket {

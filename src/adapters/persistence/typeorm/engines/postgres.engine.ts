@@ -24,6 +24,7 @@ import {
   beginLocal,
   LimitedPool,
   LimitedPoolOptions,
+  newSocket,
   requirePrimary,
   sessionSettings,
   socketOf,
@@ -299,6 +300,7 @@ export class PostgresEngine implements Engine {
     const client = new pg.Client({
       ...{ host, port, user, password, database },
       ssl: tls ? tlsOptions(tls) : false,
+      stream: newSocket,
       connectionTimeoutMillis: ROLE_TIMEOUT,
       query_timeout: ROLE_TIMEOUT,
     });

@@ -14,6 +14,24 @@ export function breakWhenStill(socket: Socket): void {
   });
 }
 
+/**
+ * Breaks the connection on what its driver cannot read: what a listener throws while the socket hands it over would end the process. Call it once for
+ * each connection.
+ */
+export function breakIfUnreadable(socket: Socket): void {
+  const emit = socket.emit.bind(socket) as (...event: unknown[]) => boolean;
+  socket.emit = (...event: unknown[]) => {
+    try {
+      return emit(...event);
+    } catch (cause) {
+      if (event[0] !== 'data') throw cause;
+      const error = new Error('The database sent what cannot be read.', { cause });
+      socket.destroy(Object.assign(error, { code: 'ECONNRESET' }));
+      return true;
+    }
+  };
+}
+
 /** Says that answers are due on this connection from now on, each within so many milliseconds. */
 export function answersDue(socket: Socket, milliseconds: number): void {
   socket.setTimeout(milliseconds + GRACE);
