@@ -14,7 +14,7 @@ const FIRST_PAUSE = 100;
 /** The longest pause, in milliseconds; each one is twice the one before for as long as no worker comes to serve. */
 const LONGEST_PAUSE = 10_000;
 
-/** Which part of the time for a stop the workers have: they cut off by themselves, and write their logs then. */
+/** Which part of the time behind the delay of a stop the workers have: they cut off by themselves, and write their logs then. */
 const SHARE = 0.95;
 
 /** Serves by several workers on one port until SIGTERM or SIGINT. */
@@ -38,7 +38,9 @@ export async function supervise(config: Config): Promise<void> {
 export async function work(config: Config): Promise<void> {
   const worker = cluster.worker as Worker;
   const { open } = await import('./serve.js');
-  const { opening, stop } = await open({ ...config, stopTimeout: SHARE * config.stopTimeout }, new Log(config.log));
+  const { stopDelay } = config;
+  const stopTimeout = stopDelay + SHARE * (config.stopTimeout - stopDelay);
+  const { opening, stop } = await open({ ...config, stopTimeout }, new Log(config.log));
   worker.on('message', (message) => message === STOP && stop());
   worker.on('disconnect', () => {
     // Else Node would end it at once if the primary is gone.

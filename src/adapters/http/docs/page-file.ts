@@ -32,8 +32,9 @@ export class PageFile {
 
   /** Answers with the file, or with 304 if the client has it. */
   send(request: Request, response: Response): void {
-    response.set({ ...this.headers, ETag: this.etag, 'Cache-Control': this.caching });
-    response.set({ Vary: 'Accept-Encoding', 'Accept-Ranges': 'none' });
+    response.set({ ...this.headers, ETag: this.etag, 'Cache-Control': this.caching, 'Accept-Ranges': 'none' });
+    // Beside what CORS may have put there.
+    response.vary('Accept-Encoding');
     if (request.fresh) return void response.writeHead(304).end();
     const compressed = request.acceptsEncodings('gzip') ? this.compressed : undefined;
     if (compressed) response.set('Content-Encoding', 'gzip');

@@ -29,7 +29,8 @@ export class ApiErrorFilter implements ExceptionFilter {
       if (answer.code === 'internal_error')
         this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
       if (answer.code === 'service_unavailable')
-        this.logger.warn((error as StoreUnavailable).cause ?? error, { request: request.id });
+        // Without a cause it says what there is to say: too much waits, say, of which there may be thousands.
+        this.logger.warn((error as Error).cause ?? (error as Error).message, { request: request.id });
       // It was answered meanwhile, for what it sent behind the head, and is still read from.
       if (response.writableEnded) return;
       // A client that went away, or one that has part of an answer, can be told nothing more.
