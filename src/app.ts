@@ -2,14 +2,21 @@ import { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
 import type { ExchangeObserver } from './adapters/http/server/exchange.js';
-import { PetstoreAdapter } from './adapters/http/server/petstore.adapter.js';
+import { PetstoreAdapter, type StopStep } from './adapters/http/server/petstore.adapter.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
 import { Config } from './config.js';
 import packageJson from '../package.json' with { type: 'json' };
 
-/** The service as the configuration says, ready to listen: what production runs and what every HTTP test runs. */
-export async function createApp(config: Config, log: Log): Promise<INestApplication> {
+/**
+ * The service as the configuration says, ready to listen: what production runs and what every HTTP test runs. `together` is for one of several
+ * processes on one port; see `PetstoreAdapter`.
+ */
+export async function createApp(
+  config: Config,
+  log: Log,
+  together?: (step: StopStep) => Promise<void>,
+): Promise<INestApplication> {
   const metrics = config.metrics && new (await import('./adapters/metrics/metrics.js')).Metrics(config.metrics);
   const tracing =
     config.tracing &&
@@ -25,7 +32,7 @@ export async function createApp(config: Config, log: Log): Promise<INestApplicat
   };
   const app = await NestFactory.create(
     AppModule.of(config, metrics, tracing),
-    new PetstoreAdapter(config.http, observer),
+    new PetstoreAdapter(config.http, observer, together),
     {
       bodyParser: false,
       logger: log,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Server } from 'node:net';
+import type { StopStep } from '../adapters/http/server/petstore.adapter.js';
 import { Log } from '../adapters/log/log.js';
 import { listen } from '../adapters/net/listen.js';
 import { StoreUnavailable } from '../application/errors.js';
@@ -21,8 +22,12 @@ export async function serve(config: Config): Promise<void> {
  * Serves until SIGTERM or SIGINT: then takes no connection any more, finishes what is under way, and closes the store. Resolves, once it
  * serves, to what there is to say of that, and to what stops it without a signal.
  */
-export async function open(config: Config, log: Log): Promise<{ opening: Opening; stop: () => void }> {
-  const app = await createApp(config, log);
+export async function open(
+  config: Config,
+  log: Log,
+  together?: (step: StopStep) => Promise<void>,
+): Promise<{ opening: Opening; stop: () => void }> {
+  const app = await createApp(config, log, together);
   let address: string;
   try {
     address = await listen(app.getHttpServer() as Server, config, { port: 'PORT', host: 'HOST' });

@@ -1,4 +1,5 @@
 import cluster, { Worker } from 'node:cluster';
+import type { StopStep } from '../adapters/http/server/petstore.adapter.js';
 import { Log } from '../adapters/log/log.js';
 import type { Config } from '../config.js';
 import { stopOnSignal } from './graceful-stop.js';
@@ -7,6 +8,16 @@ import { closeUntaken } from './untaken-connections.js';
 
 /** What tells a worker to stop in order. */
 const STOP = 'stop';
+
+/** What primary and workers tell each other. */
+interface Message {
+  /** The worker serves. */
+  readonly opening?: Opening;
+  /** The step of a stop that the worker has come to. */
+  readonly reached?: StopStep;
+  /** The step that all workers have come to. */
+  readonly passed?: StopStep;
+}
 
 /** How long to wait before a worker is replaced, in milliseconds: others may have ended with it. */
 const FIRST_PAUSE = 100;
@@ -40,7 +51,13 @@ export async function work(config: Config): Promise<void> {
   const { open } = await import('./serve.js');
   const { stopDelay } = config;
   const stopTimeout = stopDelay + SHARE * (config.stopTimeout - stopDelay);
-  const { opening, stop } = await open({ ...config, stopTimeout }, new Log(config.log));
+  const together = (step: StopStep) =>
+    new Promise<void>((resolve) => {
+      if (!worker.isConnected()) return resolve();
+      worker.on('message', ({ passed }: Message) => passed === step && resolve());
+      tell(worker, { reached: step });
+    });
+  const { opening, stop } = await open({ ...config, stopTimeout }, new Log(config.log), together);
   worker.on('message', (message) => message === STOP && stop());
   worker.on('disconnect', () => {
     // Else Node would end it at once if the primary is gone.
@@ -58,6 +75,9 @@ class Primary {
   /** The workers that answer requests. */
   readonly serving = new Set<Worker>();
   private readonly workers = new Set<Worker>();
+
+  /** The workers that have come to each step of a stop. */
+  private readonly reached: Record<StopStep, Set<Worker>> = { quiet: new Set(), closed: new Set() };
   private readonly log: Log;
   private readonly stop: () => void;
   private opening: Opening | undefined;
@@ -99,7 +119,13 @@ class Primary {
       this.notStarted(error, pause);
     });
     worker.once('listening', ({ port }) => (this.port = port));
-    worker.on('message', ({ opening }: { opening?: Opening }) => opening && this.serves(worker, opening));
+    worker.on('message', ({ opening, reached }: Message) => {
+      if (opening) this.serves(worker, opening);
+      // One that is stopped by itself has nobody to wait for.
+      if (reached && !this.isStopping) tell(worker, { passed: reached });
+      else if (reached) this.reached[reached].add(worker);
+      this.tellPassed();
+    });
     worker.once('exit', (code, signal: string | null) => {
       const served = this.left(worker);
       if (this.isStopping && served && code !== 0) this.hasFailed = true;
@@ -140,8 +166,18 @@ class Primary {
   private left(worker: Worker): boolean {
     this.workers.delete(worker);
     const served = this.serving.delete(worker);
+    this.tellPassed();
     if (this.workers.size === 0) this.allLeft?.();
     return served;
+  }
+
+  /** Tells the workers of each step that all of them have come to, and of none twice. */
+  private tellPassed(): void {
+    for (const [step, reached] of Object.entries(this.reached) as [StopStep, Set<Worker>][]) {
+      if (reached.size === 0 || ![...this.serving].every((worker) => reached.has(worker))) continue;
+      reached.clear();
+      for (const worker of this.serving) tell(worker, { passed: step });
+    }
   }
 
   private async close(): Promise<void> {
@@ -161,6 +197,6 @@ class Primary {
 }
 
 /** Sends a message. If the other side has ended, it gets lost, and the `exit` event tells of that end. */
-function tell(worker: Worker, message: string | { opening: Opening }): void {
+function tell(worker: Worker, message: string | Message): void {
   worker.send(message, () => undefined);
 }

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
+import { within } from '../../../application/within.js';
 import { noteConnection } from '../end-of-turn.js';
 import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
@@ -23,6 +24,9 @@ Object.setPrototypeOf(Response.prototype, express.response);
 
 const logger = new Logger('http');
 
+/** What processes that listen on one port come to together when they stop: no connection comes any more, and nobody listens any more. */
+export type StopStep = 'quiet' | 'closed';
+
 /** How often connections are looked at for one that is too slow, in milliseconds. */
 const CHECK_INTERVAL = 1_000;
 
@@ -37,10 +41,14 @@ export class PetstoreAdapter extends ExpressAdapter {
   private readonly connections = new Map<Socket, Connection>();
   private readonly stop: Stop;
 
-  /** `observer` is told of every request. */
+  /**
+   * `observer` is told of every request. If other processes listen on the same port, `together` resolves once all of them have come to the same step of
+   * a stop.
+   */
   constructor(
     private readonly settings: HttpSettings,
     private readonly observer: ExchangeObserver,
+    private readonly together?: (step: StopStep) => Promise<void>,
   ) {
     const app = express();
     // The router takes these when it is first used, and never again.
@@ -69,9 +77,14 @@ export class PetstoreAdapter extends ExpressAdapter {
     if (!server.listening) return;
     this.stop.since = performance.now();
     const deadline = setTimeout(() => this.cutOff(), this.settings.closeTimeout);
-    await this.takeWaiting(server);
+    const end = this.stop.since + this.stop.patience;
+    const goOn = await this.takeWaiting(server, end);
+    // Whoever is answered may connect again at once, and what others still listen for then would be reset.
+    await this.waitForOthers('quiet', end);
     // Not http's own, which cuts idle connections off, with what is on its way on them, and stops the clock of slow requests.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+    await this.waitForOthers('closed', end);
+    goOn();
     await this.endStill(server);
     const still = setInterval(() => void this.endStill(server), Math.ceil(this.stop.linger / 4));
     await closed;
@@ -110,9 +123,9 @@ export class PetstoreAdapter extends ExpressAdapter {
 
   /**
    * Takes the connections that the system holds ready, and reads nothing meanwhile: those left when the server stops listening are reset,
-   * with the requests that are on them. A worker gets them one after the other from the primary.
+   * with the requests that are on them. A worker gets them one after the other from the primary. Returns what has all of them read again.
    */
-  private async takeWaiting(server: Server): Promise<void> {
+  private async takeWaiting(server: Server, end: number): Promise<() => void> {
     const paused = new Set<Socket>();
     let taken = true;
     const note = (socket: Socket) => {
@@ -122,13 +135,21 @@ export class PetstoreAdapter extends ExpressAdapter {
     };
     for (const socket of this.connections.keys()) if (!socket.isPaused()) paused.add(socket.pause());
     server.on('connection', note);
-    const end = performance.now() + this.stop.patience;
     while (taken && performance.now() < end) {
       taken = false;
       await delay(QUIET);
     }
-    server.off('connection', note);
-    for (const socket of paused) socket.resume();
+    return () => {
+      server.off('connection', note);
+      for (const socket of paused) socket.resume();
+    };
+  }
+
+  private async waitForOthers(step: StopStep, end: number): Promise<void> {
+    if (!this.together) return;
+    await within(end - performance.now(), this.together(step), () => new Error('Others take too long.')).catch(
+      () => undefined,
+    );
   }
 
   /** Ends the connections that stand still, once all is read that has come by now. */
