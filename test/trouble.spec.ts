@@ -108,6 +108,25 @@ describeOnServers('a $name that cannot be reached', (kind) => {
     },
   );
 
+  itIfHas(kind, 'a way in between')('is answered by 503 or asked again if it sends what nobody can read', async () => {
+    const nonsense = [
+      // Rows of PostgreSQL that end before their fields do, or have a length below zero.
+      Buffer.from('D\0\0\0\x06\0\x05', 'latin1'),
+      Buffer.from('D\0\0\0\x0a\0\x01\xff\xff\xff\xf0', 'latin1'),
+      // Packets of MariaDB out of their order, and one that is cut.
+      Buffer.from('\x01\0\0\x09\xff', 'latin1'),
+      Buffer.from('\x05\0\0\x01\x05def\0', 'latin1'),
+      Buffer.alloc(200, 0xff),
+    ];
+    for (const bytes of nonsense) {
+      proxy.answerNext(bytes);
+      const { status } = await service.send('/v1/pets?status=sold');
+      expect([200, 500, 503]).toContain(status);
+      expect(await recovery(service)).toBeLessThan(RECOVERY);
+    }
+    expect((await service.add(bella)).status).toBe(201);
+  });
+
   itIfHas(kind, 'a way in between')('is answered by 503 if it refuses, and never by 401', async () => {
     await proxy.close();
     for (const answer of await askAll()) expectUnavailable(answer);

@@ -109,12 +109,13 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
         await delay(1);
       }
     };
-    const clients = Array.from({ length: 8 }, client);
+    const clients = Array.from({ length: 24 }, client);
     const { code } = await stop();
     stopping = false;
     await Promise.all(clients);
     expect(code).toBe(0);
-    for (const outcome of outcomes) expect(outcome).toMatch(/^200$|ECONNREFUSED$|ECONNRESET$|hang up$/);
+    // Not reset: what was taken is answered.
+    for (const outcome of outcomes) expect(outcome).toMatch(/^200$|ECONNREFUSED$/);
     expect(outcomes).toContain('200');
   });
 
