@@ -72,9 +72,9 @@ const ROW = /\(\d+,\d+\)/;
 /** What the driver says if no connection of the pool came free in time. */
 const NONE_FREE = 'timeout exceeded when trying to connect';
 
-/** What the driver and Node say of a connection without a code. */
+/** What the driver and Node say of a connection without a code; the last two of a server that does not speak as PostgreSQL does. */
 const DISCONNECTED =
-  /^(Connection terminated|Client has encountered|Cannot use a pool|The server does not support SSL)/;
+  /^(Connection terminated|Client has encountered|Cannot use a pool|The server does not support SSL|Received unexpected|received invalid)/;
 
 /**
  * One text for any number of questions, so that it is prepared once. `OFFSET 0` and the limit within the limit keep the planner to one look

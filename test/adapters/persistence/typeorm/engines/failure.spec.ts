@@ -43,6 +43,8 @@ const ERRORS: Readonly<Record<string, readonly Case[]>> = {
     [{ code: 'CERT_HAS_EXPIRED' }, 'unavailable'],
     [{ message: 'Connection terminated unexpectedly' }, 'lost'],
     [{ message: 'Connection terminated due to connection timeout' }, 'lost'],
+    [{ message: 'Received unexpected copyData message from backend.' }, 'lost'],
+    [{ message: 'received invalid response: 48' }, 'lost'],
     [{ message: 'timeout exceeded when trying to connect' }, 'unavailable'],
     [{ code: '42601', message: 'Connection terminated unexpectedly' }, undefined],
   ],
