@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Server } from 'node:net';
-import type { StopStep } from '../adapters/http/server/petstore.adapter.js';
 import { Log } from '../adapters/log/log.js';
+import type { StopStep } from '../adapters/net/stop-step.js';
 import { listen } from '../adapters/net/listen.js';
 import { StoreUnavailable } from '../application/errors.js';
 import { HealthService } from '../application/health.service.js';

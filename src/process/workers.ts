@@ -1,6 +1,6 @@
 import cluster, { Worker } from 'node:cluster';
-import type { StopStep } from '../adapters/http/server/petstore.adapter.js';
 import { Log } from '../adapters/log/log.js';
+import type { StopStep } from '../adapters/net/stop-step.js';
 import type { Config } from '../config.js';
 import { stopOnSignal } from './graceful-stop.js';
 import { greet, type Opening } from './greeting.js';

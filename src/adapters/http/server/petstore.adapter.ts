@@ -5,6 +5,7 @@ import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { within } from '../../../application/within.js';
+import type { StopStep } from '../../net/stop-step.js';
 import { noteConnection } from '../end-of-turn.js';
 import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
@@ -23,9 +24,6 @@ Object.setPrototypeOf(Request.prototype, express.request);
 Object.setPrototypeOf(Response.prototype, express.response);
 
 const logger = new Logger('http');
-
-/** What processes that listen on one port come to together when they stop: no connection comes any more, and nobody listens any more. */
-export type StopStep = 'quiet' | 'closed';
 
 /** How often connections are looked at for one that is too slow, in milliseconds. */
 const CHECK_INTERVAL = 1_000;
