@@ -32,6 +32,8 @@ export interface Stop {
 interface Turn {
   readonly response: Response;
   look: () => void;
+  /** Whether Node knows nothing of it: it ends a half-closed connection that it owes nothing, so that this must not wait for a turn of the event loop. */
+  readonly isBare?: boolean;
 }
 
 /**
@@ -116,7 +118,7 @@ export class Connection {
       });
       this.refuse(response, error);
     };
-    this.add({ response, look });
+    this.add({ response, look, isBare: true });
   }
 
   /** Sends an error as the last answer. */
@@ -166,7 +168,7 @@ export class Connection {
     turn.response.isLast = this.isLast;
     turn.response.on('close', this.next);
     const isLastKnown = this.stop.since !== undefined && this.waiting.length === 0;
-    if (!isLastKnown && !isBehindOther) return turn.look();
+    if (!isLastKnown && (!isBehindOther || turn.isBare)) return turn.look();
     const look = () => {
       if (this.current === turn && !turn.response.headersSent) turn.look();
     };
