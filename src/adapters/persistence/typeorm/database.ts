@@ -31,12 +31,6 @@ const READY_PATIENCE = 1_500;
 /** How long the server may take to say what it is, in milliseconds. */
 const SERVER_PATIENCE = 1_000;
 
-/** A request that waits for the database, until a deadline on the monotonic clock. */
-interface Waiting {
-  readonly deadline: number;
-  readonly reject: (error: StoreUnavailable) => void;
-}
-
 /** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `query`. */
 export class Database implements Readiness {
   private ready = false;
@@ -49,9 +43,8 @@ export class Database implements Readiness {
   private attempt: Promise<void> | undefined;
   private trouble = 'It was not asked yet.';
 
-  /** Those that wait, the first to be given up first. */
-  private readonly waiting = new Set<Waiting>();
-  private givingUp: NodeJS.Timeout | undefined;
+  /** How many requests wait. */
+  private waiting = 0;
 
   /** The kinds of trouble that were reported. */
   private readonly troubles = new Set<string>();
@@ -87,19 +80,22 @@ export class Database implements Readiness {
    * at once if too many wait, so that they do not fill the memory. What is given up counts for as long as it is under way.
    */
   admit<T>(wait: (deadline: number) => Promise<T>): Promise<T> {
-    if (this.waiting.size >= this.maxWaiting)
+    if (this.waiting >= this.maxWaiting)
       return Promise.reject(new StoreUnavailable('Too many requests wait for the database.'));
+    this.waiting++;
     return new Promise((resolve, reject) => {
-      const waiting = { deadline: this.now() + this.patience, reject };
-      this.waiting.add(waiting);
-      this.givingUp ??= setTimeout(() => this.giveUp(), this.patience).unref();
-      wait(waiting.deadline).then(
+      const givingUp = setTimeout(() => reject(late()), this.patience).unref();
+      const end = () => {
+        this.waiting--;
+        clearTimeout(givingUp);
+      };
+      wait(this.now() + this.patience).then(
         (value) => {
-          this.waiting.delete(waiting);
+          end();
           resolve(value);
         },
         (error: Error) => {
-          this.waiting.delete(waiting);
+          end();
           reject(error);
         },
       );
@@ -181,18 +177,6 @@ export class Database implements Readiness {
   }
 
   /** Tells those whose deadline has passed. One timer for all of them: one for each is a fiftieth of what a request costs that asks the database. */
-  private giveUp(): void {
-    this.givingUp = undefined;
-    for (const { deadline, reject } of this.waiting) {
-      const left = deadline - this.now();
-      if (left > 0) {
-        this.givingUp = setTimeout(() => this.giveUp(), left).unref();
-        return;
-      }
-      reject(late());
-    }
-  }
-
   /** Takes a database that is no longer the one that was opened for one that is not there, until it is that one again. */
   private look(): Promise<void> {
     return (this.lookUnderWay ??= this.lookNow().finally(() => (this.lookUnderWay = undefined)));
