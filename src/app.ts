@@ -1,4 +1,4 @@
-import { INestApplication } from '@nestjs/common';
+import { INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ApiDocument } from './adapters/http/docs/api-document.js';
 import type { ExchangeObserver } from './adapters/http/server/exchange.js';
@@ -18,6 +18,8 @@ export async function createApp(
   log: Log,
   together?: (step: StopStep) => Promise<void>,
 ): Promise<INestApplication> {
+  // What is put together before Nest is told of it has things to say too.
+  Logger.overrideLogger(log);
   const metrics = config.metrics && new (await import('./adapters/metrics/metrics.js')).Metrics(config.metrics);
   const tracing =
     config.tracing &&

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { CountSettings } from './adapters/counting/count-settings.js';
 import { redisUrl } from './adapters/counting/redis-url.js';
+import { readSettingFile } from './adapters/files/setting-file.js';
 import { HttpSettings } from './adapters/http/http-settings.js';
 import { LOG_LEVELS, LogSettings } from './adapters/log/log-settings.js';
 import { MetricsSettings } from './adapters/metrics/metrics-settings.js';
@@ -208,11 +208,11 @@ function collector(name: string, value: string | undefined): string | undefined 
 function keysFile(path: string | undefined): string | undefined {
   if (path === undefined) return undefined;
   try {
-    return readFileSync(path, 'utf8').trim();
+    return readSettingFile(path).trim();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    // Without the path: a key may have been put in its place.
     throw new UsageError(
-      `API_KEYS_FILE must be the path of a file of API keys, one to a line; ${quoted(path)} cannot be read (${code}).`,
+      `API_KEYS_FILE must be the path of a file of API keys, one to a line, but ${(error as Error).message}.`,
     );
   }
 }

@@ -22,8 +22,11 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
+let isServing = false;
+
 /** Serves by as many processes as are configured, this one being the only one, their primary, or one of them. */
 async function serve(settings: Readonly<Record<string, string>>): Promise<void> {
+  isServing = true;
   exitOnSignal();
   setVariables(settings);
   const config = readConfig();
@@ -57,7 +60,7 @@ async function withContext<T>(advice: string, use: (context: INestApplicationCon
   const { NestFactory } = await import('@nestjs/core');
   const { AppModule } = await import('./app.module.js');
   const context = await NestFactory.createApplicationContext(AppModule.of({ ...config, counting: NOTHING_COUNTED }), {
-    logger: ['error'],
+    logger: await commandLog(),
     abortOnError: false,
   });
   try {
@@ -65,6 +68,12 @@ async function withContext<T>(advice: string, use: (context: INestApplicationCon
   } finally {
     await context.close();
   }
+}
+
+/** The log of a command: errors alone, to where errors go. */
+async function commandLog() {
+  const { Log } = await import('./adapters/log/log.js');
+  return new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
 }
 
 /** Lends the configured database, its schema as it is found, to a command. */
@@ -155,9 +164,8 @@ function sqliteStore(): string {
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { ApiDocument } = await import('./adapters/http/docs/api-document.js');
-  const { Log } = await import('./adapters/log/log.js');
   const { createApp } = await import('./app.js');
-  const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
+  const log = await commandLog();
   const app = await createApp(
     {
       ...readConfig(),
@@ -193,8 +201,15 @@ function hasColours(): boolean {
   return process.stdout.isTTY && process.stdout.hasColors();
 }
 
-// A reader that is gone is no reason to end.
-for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+process.stderr.on('error', () => undefined);
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+  // The service goes on without a reader of its log; whoever gave a command has not got what it was for, such as the text of a key.
+  if (isServing) return;
+  process.exitCode = 1;
+  process.stderr.write(
+    `Standard output does not take what the command prints (${code}); some of it is missing there.\n`,
+  );
+});
 try {
   loadEnvFile();
   await program(

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -226,6 +227,7 @@ const SETTINGS: readonly Setting[] = [
       'postgres://user:hunter2@host/db?pool=0',
       'postgres://user:hunter2@host/db?pool=2&pool=3',
       'postgres://user:hunter2@host/db?sslrootcert=/no/such/file',
+      'postgres://user:hunter2@host/db?sslrootcert=no%0Asuch%0Afile',
       'postgres://user:hunter2%zz@host/db',
       'postgres://:hunter2@host/db',
       'mariadb://user:hunter2@host',
@@ -498,11 +500,27 @@ describe('API_KEYS_FILE', () => {
   });
 
   it('refuses a file that is not there, or has something else in it, without repeating it', () => {
-    for (const path of [join(folder, 'absent'), join(folder, 'a\nb'), folder, file(`${KEYS[0]}\nhunter2`), file('')]) {
+    const absent = [join(folder, 'absent'), join(folder, 'a\nb'), 'hunter2hunter2hunter2'];
+    for (const path of [...absent, folder, file(`${KEYS[0]}\nhunter2`), file('')]) {
       const message = complaint({ API_KEYS_FILE: path });
       expect(message).toMatch(/^API_KEYS_FILE\b.{20,}\.$/);
       expect(message).not.toContain('hunter2');
     }
+  });
+
+  it('refuses at once what has no end, and what nobody writes to', () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    for (const path of [pipe, '/dev/zero']) {
+      expect(complaint({ API_KEYS_FILE: path })).toBe(
+        'API_KEYS_FILE must be the path of a file of API keys, one to a line, but it is no file.',
+      );
+      expect(complaint({ DATABASE_URL: `postgres://me@host/db?sslrootcert=${path}` })).toBe(
+        `DATABASE_URL must have the path of a PEM file for its parameter sslrootcert; of "${path}", it is no file.`,
+      );
+    }
+    const long = file('x'.repeat(1_048_577));
+    expect(complaint({ API_KEYS_FILE: long })).toMatch(/ but it has more than 1048576 bytes\.$/);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { load } from 'js-yaml';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isIssuedKey } from '../src/domain/keys/api-key.js';
 import { freshFolder } from './support/fresh-folder.js';
@@ -177,6 +177,23 @@ describe('the exit code', () => {
   });
 });
 
+describe('a command whose output is not taken', () => {
+  it('ends with 1 and says so: the text of a key may be what is missing', async () => {
+    const full = openSync('/dev/full', 'w');
+    try {
+      for (const args of [['keys', 'create', '--name', 'shop', '--quiet'], ['openapi']]) {
+        expect(await folder().run(args, {}, full)).toEqual({
+          code: 1,
+          out: '',
+          err: 'Standard output does not take what the command prints (ENOSPC); some of it is missing there.\n',
+        });
+      }
+    } finally {
+      closeSync(full);
+    }
+  });
+});
+
 describe('the settings', () => {
   it('come from options of serve before all else', async () => {
     writeFileSync(join(folder().path, '.env'), 'PORT=http\n');
@@ -201,6 +218,19 @@ describe('the settings', () => {
     const message = await complaint([]);
     expect(message).toMatch(/^DATABASE_URL /);
     expect(message).not.toContain('hunter2');
+  });
+
+  it('that name no file end every command that needs one with one line', async () => {
+    for (const args of [['serve'], ['keys', 'list'], ['seed', '--count', '1'], ['migrate', 'run']]) {
+      expect(await complaint(args, { DATABASE_URL: 'sqlite:/dev/null' })).toBe(
+        'DATABASE_URL must be sqlite:FILE, a file that is a database or can be made; "/dev/null" is no file.',
+      );
+    }
+    const { code, out } = await folder().run(['check'], { DATABASE_URL: 'sqlite:/dev/null' });
+    expect([code, out]).toEqual([
+      1,
+      expect.stringMatching(/^fail +database +"\/dev\/null" is no file\. DATABASE_URL /m),
+    ]);
   });
 
   it('that name a port which is taken end the start, and say so', async () => {

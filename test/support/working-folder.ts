@@ -22,9 +22,9 @@ export class WorkingFolder {
   constructor(readonly program: string) {}
 
   /** Runs a command to its end, with these variables in its environment and no others. */
-  async run(args: readonly string[], variables: Variables = {}): Promise<Outcome> {
-    const child = this.spawn(args, variables);
-    const out = textOf(child.stdout);
+  async run(args: readonly string[], variables: Variables = {}, output: 'pipe' | number = 'pipe'): Promise<Outcome> {
+    const child = this.spawn(args, variables, output);
+    const out = child.stdout ? textOf(child.stdout) : () => '';
     const err = textOf(child.stderr);
     const [code] = (await once(child, 'close')) as [number | null];
     return { code, out: out(), err: err() };
@@ -58,11 +58,11 @@ export class WorkingFolder {
     rmSync(this.path, { recursive: true, force: true });
   }
 
-  private spawn(args: readonly string[], variables: Variables): ChildProcess {
+  private spawn(args: readonly string[], variables: Variables, output: 'pipe' | number = 'pipe'): ChildProcess {
     return spawn(process.execPath, [join(this.program, 'src', 'main.js'), ...args], {
       cwd: this.path,
       env: { PATH: process.env.PATH, ...variables },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', output, 'pipe'],
     });
   }
 }

@@ -13,12 +13,18 @@ export function tellMetrics(registry: Registry): void {
   worker.on('message', (message) => message === METRICS && void tell());
 }
 
-/** The metrics of these workers as one: added up, or as each of them says that it is to be taken together. */
-export async function metricsOf(workers: Iterable<Worker>): Promise<string> {
+let asking: Promise<string> | undefined;
+
+/** The metrics of these workers as one: added up, or as each of them says that it is to be taken together. Whoever asks meanwhile gets the same. */
+export function metricsOf(workers: Iterable<Worker>): Promise<string> {
+  return (asking ??= metricsOfAll(workers).finally(() => (asking = undefined)));
+}
+
+async function metricsOfAll(workers: Iterable<Worker>): Promise<string> {
   return AggregatorRegistry.aggregate(await Promise.all(Array.from(workers, ask))).metrics();
 }
 
-/** What a worker tells; nothing if it ends meanwhile. Whoever asks at the same time gets the same answer. */
+/** What a worker tells; nothing if it ends meanwhile. */
 function ask(worker: Worker): Promise<Metrics> {
   return new Promise((resolve) => {
     const answered = ({ metrics }: { metrics?: Metrics }) => {

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { UsageError } from '../../application/errors.js';
+import { quoted, UsageError } from '../../application/errors.js';
+import { readSettingFile } from '../files/setting-file.js';
 import { urlPart } from '../net/url-part.js';
 
 /** How the connection to a database server is secured. */
@@ -161,11 +161,10 @@ function parameters(name: string, given: URLSearchParams, { modeName, poolerName
 
 function certificates(name: string, path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readSettingFile(path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(
-      `${name} must have the path of a PEM file for its parameter ${CA_NAME}; "${path}" cannot be read (${code}).`,
+      `${name} must have the path of a PEM file for its parameter ${CA_NAME}; of ${quoted(path)}, ${(error as Error).message}.`,
     );
   }
 }

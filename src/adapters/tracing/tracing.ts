@@ -246,7 +246,9 @@ function samplerOf({ sampler, ratio }: TracingSettings): Sampler {
 /** Has the SDK tell each kind of trouble once, such as spans that it drops because they are too many. */
 function tellTroubles(): void {
   const told = new Set<string>();
-  const tell = (message: string) => {
+  const tell = (words: string) => {
+    // An address may have a password in it.
+    const message = words.replaceAll(/'[^']*:\/\/[^']*'/g, "'...'");
     const kind = message.replaceAll(/\d+/g, '#');
     if (told.size < 20 && !told.has(kind)) logger.warn(message);
     told.add(kind);

@@ -251,6 +251,17 @@ describe('the tracing of a service', () => {
     expect(collector.spans).toEqual([]);
   });
 
+  it('tells of settings that the SDK cannot read as of all else, and repeats no address', async () => {
+    const service = await serve({
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http:///me:hunter2@a b',
+      OTEL_EXPORTER_OTLP_TIMEOUT: 'soon',
+    });
+    await service.end('SIGTERM');
+    for (const line of service.log.trimEnd().split('\n')) expect(line).toMatch(/^\{"level":"/);
+    expect(warnings(service).join()).toContain('OTEL_EXPORTER_OTLP_TIMEOUT');
+    expect(service.log).not.toContain('hunter2');
+  });
+
   it('tells each worker apart', async () => {
     const service = await serve({ WEB_CONCURRENCY: '2', OTEL_SERVICE_NAME: 'pets' });
     for (let i = 0; i < 8; i++) await service.send(KEY, '/pets', { headers: { Connection: 'close' } });

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
-import { UsageError } from '../../../application/errors.js';
+import { quoted, UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
 import { ApiKey, retiredName } from '../../../domain/keys/api-key.js';
 import { DatabaseLimits, DatabaseUrl } from '../database-url.js';
@@ -23,6 +23,10 @@ const keyTable = new Table(ApiKeySchema);
 export async function inspectStore(url: DatabaseUrl, limits: DatabaseLimits, configured: number): Promise<Finding[]> {
   if (url.engine === 'memory') {
     return [ok('database', 'memory, which is gone with the process'), ...keyFindings([], configured)];
+  }
+  if (url.engine === 'sqlite' && existsSync(url.file) && !statSync(url.file).isFile()) {
+    const found = `${quoted(url.file)} is no file.`;
+    return [fail('database', found, 'DATABASE_URL must be sqlite:FILE, a file that is a database or can be made.')];
   }
   const files = url.engine === 'sqlite' ? sqliteFileFindings(url.file) : [];
   if (url.engine === 'sqlite' && (!existsSync(url.file) || statSync(url.file).size === 0)) {
