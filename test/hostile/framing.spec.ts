@@ -118,6 +118,23 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
   const service = underAttack(workers);
   let tries = 0;
 
+  it.each([
+    ['a tab behind close', '1.1', 'Connection: close\t'],
+    ['a tab before close', '1.1', 'Connection:\tclose'],
+    ['tabs around close in a list', '1.1', 'Connection: x,\tclose\t,y'],
+    ['keep-alive and close in HTTP/1.0', '1.0', 'Connection: keep-alive, close'],
+    ['keep-alive and close in two lines of HTTP/1.0', '1.0', 'Connection: keep-alive\nConnection: close'],
+  ])('nothing is done behind a request with %s', async (_what, version, field) => {
+    const name = `closed-${++tries}-`;
+    const connection = await service().open();
+    connection.socket.allowHalfOpen = true;
+    connection.write(bytes(get('/v1/pets').replace('1.1\n', `${version}\n${field}\n`) + post(`${name}0`)));
+    const found = await answers(connection, () => 1);
+    expect(found.map((answer) => [answer.status, answer.header('Connection')])).toEqual([[200, 'close']]);
+    await expectStored(service(), name, []);
+    connection.destroy();
+  });
+
   it.each(LAST)('nothing behind the last answer is done: %s', async (_what, request, status) => {
     const name = `behind-${++tries}-`;
     const connection = await service().open();

@@ -12,6 +12,9 @@ const LINGER = 2_000;
 /** The most requests that wait for their turn on all connections together: one takes some 2 KB, and one read of a socket brings up to 2,600. */
 const MAX_WAITING_TURNS = 10_000;
 
+/** The option by which a client says that it sends no more (RFC 9110, section 7.6.1), be there others or tabs beside it. */
+const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
+
 /** How many wait now. */
 let waitingTurns = 0;
 
@@ -84,8 +87,9 @@ export class Connection {
   /** Has a request looked at when those before it are answered; never, if one of their answers is the last. */
   request(response: Response, look: () => void): void {
     if (this.ended || this.failed) return this.stopParser();
-    // Node takes no part in a protocol that a client would like to change to, and drops what comes behind.
-    if (response.req.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    const { connection, upgrade } = response.req.headers;
+    // Node takes no part in a protocol that a client would like to change to, and drops what comes behind; and does not see each form of close.
+    if (upgrade !== undefined || (connection !== undefined && CLOSE.test(connection))) response.shouldKeepAlive = false;
     if (this.current && waitingTurns >= MAX_WAITING_TURNS) {
       this.failed = true;
       return this.stopParser();
