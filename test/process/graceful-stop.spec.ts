@@ -99,6 +99,17 @@ describe('a service that is told to stop', () => {
     lock.close();
   });
 
+  it('exits with 1 all the same if there is next to no time behind the delay of the stop', async () => {
+    const port = await start({ STOP_TIMEOUT: '203', STOP_DELAY: '200', STOP_LINGER: '1' });
+    const lock = openDatabase();
+    lock.exec('BEGIN IMMEDIATE');
+    const answer = ask(port, '{"name":"Bella","categoryId":42}').catch(() => 'cut off');
+    await ask(port);
+    expect(await service.end('SIGTERM')).toBe(1);
+    expect(await answer).toBe('cut off');
+    lock.close();
+  });
+
   it('exits with 1 at once on a second signal', async () => {
     const port = await start({ STOP_TIMEOUT: '60000' });
     const lock = openDatabase();

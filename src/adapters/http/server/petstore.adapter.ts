@@ -162,13 +162,17 @@ export class PetstoreAdapter extends ExpressAdapter {
   }
 
   private cutOff(): void {
-    const owed = [...this.connections.values()].filter(({ owesAnswer }) => owesAnswer).length;
-    if (owed > 0) {
-      process.exitCode = 1;
-      logger.error(`The stop took too long: ${owed} connections were cut off with an answer owed to them.`);
-    }
+    const owed = this.failIfOwing();
+    if (owed > 0) logger.error(`The stop took too long: ${owed} connections were cut off with an answer owed to them.`);
     for (const socket of this.connections.keys()) socket.destroy();
   }
+
+  /** Has the process exit with 1 if answers are owed now; tells to how many connections. */
+  private readonly failIfOwing = (): number => {
+    const owed = [...this.connections.values()].filter(({ owesAnswer }) => owesAnswer).length;
+    if (owed > 0) process.exitCode = 1;
+    return owed;
+  };
 
   private listenTo(server: Server<typeof Request, typeof Response>, app: express.Express): void {
     const { begin } = this.observer;
@@ -199,5 +203,8 @@ export class PetstoreAdapter extends ExpressAdapter {
       connectionOf(socket)?.fail(error, request);
     });
     server.on('clientError', (error, socket) => connectionOf(socket)?.fail(answerTo(error)));
+    // Should the process end before it cuts them off.
+    server.on('listening', () => process.on('exit', this.failIfOwing));
+    server.on('close', () => process.off('exit', this.failIfOwing));
   }
 }
