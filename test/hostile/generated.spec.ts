@@ -17,7 +17,8 @@ describe.each(HOSTILE_WORKERS === undefined ? [1, 2] : [Number(HOSTILE_WORKERS)]
     let service: ServiceUnderAttack;
 
     beforeAll(async () => {
-      service = await ServiceUnderAttack.start(workers, {});
+      // On a busy machine a head that is sent byte by byte takes longer than one may.
+      service = await ServiceUnderAttack.start(workers, { HEADERS_TIMEOUT: '60000', REQUEST_TIMEOUT: '60000' });
     }, 60_000);
 
     afterAll(() => service.remove());
