@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { expectError } from '../support/error-body.js';
-import { bytes, get, petBody, post, postHead, underAttack } from './under-attack.js';
+import { bytes, get, pause, petBody, post, postHead, underAttack } from './under-attack.js';
 
 interface Pet {
   readonly id: number;
@@ -124,6 +124,26 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
     expect((await connection.answer()).status).toBe(201);
     await connection.closed;
   });
+
+  it.each([
+    ['what is no HTTP', 'hello?\n\n'],
+    ['CONNECT', 'CONNECT x:1 HTTP/1.1\nHost: x\n\n'],
+  ])(
+    'a client that half-closes behind %s gets 400, behind the answers before, whenever its end comes',
+    async (_what, fault) => {
+      const clients = Array.from({ length: 300 }, async (_, i) => {
+        const connection = await service().open();
+        connection.write(bytes(get('/health/live').repeat(1 + (i % 4)) + fault));
+        // In the turns of the event loop in which the service answers.
+        if (i % 3 > 0) await pause(i % 7);
+        connection.socket.end();
+        for (let j = 0; j <= i % 4; j++) expect((await connection.answer()).status).toBe(200);
+        expectError(await connection.answer(), 'bad_request');
+        await connection.closed;
+      });
+      await Promise.all(clients);
+    },
+  );
 
   it('a client that half-closes within a body gets 400, behind the answers before, and nothing of it is stored', async () => {
     const [name, half] = [newName(), newName()];

@@ -17,7 +17,9 @@ const RESTARTS = Number(process.env.ROLLING_RESTARTS ?? 4);
 /** How often a service is stopped that its clients talk to directly. */
 const STOPS = Number(process.env.STOPS ?? 5);
 
+/** How many clients keep their connection, and how many make one for each request. */
 const CLIENTS = 32;
+const VISITORS = 16;
 
 /** For how long a silent connection is kept in a stop, in milliseconds: the setting's default. */
 const LINGER = 1_000;
@@ -58,15 +60,21 @@ beforeAll(() => {
 afterAll(() => folder.remove());
 
 describeBehind('behind $name', [BEHIND_NGINX], (kindOfProxy) =>
-  describeOnServers('two instances on one $name', (kindOfStore) => rolling(kindOfProxy, kindOfStore), 'PostgreSQL'),
+  describeOnServers(
+    'two instances on one $name',
+    (kindOfStore) =>
+      describe.each([1, 2])('of %i processes each', (workers) => rolling(kindOfProxy, kindOfStore, workers)),
+    'PostgreSQL',
+  ),
 );
 
-function rolling(kindOfProxy: ReverseProxyKind, kindOfStore: StoreKind): void {
+function rolling(kindOfProxy: ReverseProxyKind, kindOfStore: StoreKind, workers: number): void {
   let store: TestStore;
   let proxy: ReverseProxy;
   const instances: { readonly port: number; service: RunningService }[] = [];
 
-  const start = (port: number) => startReady(folder, port, { ...ENVIRONMENT, DATABASE_URL: store.url });
+  const start = (port: number) =>
+    startReady(folder, port, { ...ENVIRONMENT, WEB_CONCURRENCY: String(workers), DATABASE_URL: store.url });
 
   beforeAll(async () => {
     store = await kindOfStore.create();
@@ -102,7 +110,7 @@ function rolling(kindOfProxy: ReverseProxyKind, kindOfStore: StoreKind): void {
         await Promise.all(clients);
       }
       process.stdout.write(
-        `rolling test: ${RESTARTS} restarts, ${traffic.answered} answers, ${traffic.added.length} pets added, ` +
+        `rolling test, ${workers} processes: ${RESTARTS} restarts, ${traffic.answered} answers, ${traffic.added.length} pets added, ` +
           `${traffic.problems.length} problems, longest stop ${Math.max(...times).toFixed()} ms\n${linesOfNote(proxy.log)}`,
       );
       await traffic.expectAllThere(proxy.port);
@@ -154,8 +162,10 @@ describe.each([1, 2])('a service by %i processes that is stopped under load', (w
             return { end: useUntilClosed(connection, traffic, THINKING[client % THINKING.length]) };
           }),
         );
+        const visitors = Array.from({ length: VISITORS }, () => connectUntilRefused(port, traffic));
         await pause(300 + 500 * Math.random());
         times.push(await stop(service));
+        await Promise.all(visitors);
         for (const { end } of clients) ends[await end]++;
       }
       process.stdout.write(
@@ -170,6 +180,23 @@ describe.each([1, 2])('a service by %i processes that is stopped under load', (w
     60_000 + STOPS * 10_000,
   );
 });
+
+/** Connects for each request until that is refused, as it is by a service that has stopped. A connection that was made must be answered. */
+async function connectUntilRefused(port: number, traffic: Traffic): Promise<void> {
+  for (;;) {
+    let connection: Connection | undefined;
+    try {
+      connection = await Connection.open(port);
+      await traffic.exchange(connection);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED')
+        traffic.problems.push(`A visitor: ${String(error)}`);
+      return;
+    } finally {
+      connection?.destroy();
+    }
+  }
+}
 
 /** The longest that a client waits behind an answer, in milliseconds: half of them not at all, one in four longer than the service does. */
 const THINKING = [0, 0, 0.5 * LINGER, 2 * LINGER];
