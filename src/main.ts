@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, fstatSync, statSync, writeFileSync } from 'node:fs';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Actions } from './adapters/cli/actions.js';
 import { CommanderError } from 'commander';
@@ -19,7 +19,21 @@ import packageJson from '../package.json' with { type: 'json' };
 // What a command needs is loaded by it: the primary of several workers, and the help, need next to nothing.
 
 function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  if (!fstatSync(1).isFile()) return void process.stdout.write(`${line}\n`);
+  try {
+    // To a file that cannot take all of it Node's stream would write a part, and not tell.
+    writeFileSync(1, `${line}\n`);
+  } catch (error) {
+    tellOfLoss(error as NodeJS.ErrnoException);
+  }
+}
+
+/** Whoever gave a command has not got what it was for, such as the text of a key. */
+function tellOfLoss({ code }: NodeJS.ErrnoException): void {
+  process.exitCode = 1;
+  process.stderr.write(
+    `Standard output does not take what the command prints (${code}); some of it is missing there.\n`,
+  );
 }
 
 let isServing = false;
@@ -202,13 +216,9 @@ function hasColours(): boolean {
 }
 
 process.stderr.on('error', () => undefined);
-process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  // The service goes on without a reader of its log; whoever gave a command has not got what it was for, such as the text of a key.
-  if (isServing) return;
-  process.exitCode = 1;
-  process.stderr.write(
-    `Standard output does not take what the command prints (${code}); some of it is missing there.\n`,
-  );
+// The service goes on without a reader of its log.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (!isServing) tellOfLoss(error);
 });
 try {
   loadEnvFile();

@@ -1,9 +1,12 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { load } from 'js-yaml';
+import { execFile } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { isIssuedKey } from '../src/domain/keys/api-key.js';
 import { freshFolder } from './support/fresh-folder.js';
+import { buildProgram } from './support/program.js';
 
 // Each command is a process of its own, which takes its time if many run at once.
 jest.setTimeout(120_000);
@@ -191,6 +194,20 @@ describe('a command whose output is not taken', () => {
     } finally {
       closeSync(full);
     }
+  });
+});
+
+describe('a command whose output is taken in part', () => {
+  it('ends with 1 and says so, and leaves no more than fits', async () => {
+    // A file that may grow no further is as full as its disk; the signal that says so would end the process.
+    const script = `trap '' XFSZ; exec prlimit --fsize=1000: "$0" "$1" openapi > part`;
+    const command = join(buildProgram(), 'src', 'main.js');
+    const done = promisify(execFile)('sh', ['-c', script, process.execPath, command], { cwd: folder().path });
+    await expect(done).rejects.toMatchObject({
+      code: 1,
+      stderr: 'Standard output does not take what the command prints (EFBIG); some of it is missing there.\n',
+    });
+    expect(readFileSync('openapi.yaml', 'utf8').startsWith(folder().files()[0]?.text as string)).toBe(true);
   });
 });
 

@@ -21,8 +21,12 @@ const SLOW = 1_000;
 /** How long to pause before a full pipe is tried again at the end, in milliseconds. */
 const PAUSE = 2;
 
+/** How long to pause before a file that takes no more, as on a full disk, is tried again, in milliseconds. */
+const FULL = 500;
+
 interface Batch {
-  readonly bytes: Buffer;
+  /** What of it is not written yet. */
+  bytes: Buffer;
   readonly lines: number;
 }
 
@@ -32,7 +36,8 @@ interface Batch {
  * process exits, whatever the reason, unless it is killed.
  */
 export class BatchedOutput {
-  private readonly size = fstatSync(1).isFile() ? FILE_BATCH : PIPE_BATCH;
+  private readonly isFile = fstatSync(1).isFile();
+  private readonly size = this.isFile ? FILE_BATCH : PIPE_BATCH;
   private readonly waiting: Batch[] = [];
   private waitingBytes = 0;
   private batch = Buffer.allocUnsafeSlow(this.size);
@@ -84,16 +89,37 @@ export class BatchedOutput {
     const [batch] = this.waiting;
     if (!batch || this.writing) return;
     this.writing = true;
+    if (this.isFile) return this.writeToFile(batch);
     doNotBlock();
-    process.stdout.write(batch.bytes, (error) => {
-      this.writing = false;
-      this.waiting.shift();
-      this.waitingBytes -= batch.bytes.length;
-      if (error) this.dropped += batch.lines;
-      else if (this.waitingBytes < MAX_WAITING / 2) this.tellOfDropped();
-      if (this.waiting.length > 0) this.next();
-      else if (this.lines > 0) this.timer ??= setTimeout(() => this.pass(), PATIENCE).unref();
-    });
+    process.stdout.write(batch.bytes, (error) => this.written(batch, error));
+  }
+
+  /** Node would write what fits, drop the rest of it, and not tell: here it is written when there is room again. */
+  private writeToFile(batch: Batch): void {
+    try {
+      this.writeAll(batch);
+      this.written(batch);
+    } catch {
+      setTimeout(() => this.writeToFile(batch), FULL).unref();
+    }
+  }
+
+  private writeAll(batch: Batch): void {
+    while (batch.bytes.length > 0) {
+      const count = writeSync(1, batch.bytes);
+      batch.bytes = batch.bytes.subarray(count);
+      this.waitingBytes -= count;
+    }
+  }
+
+  private written(batch: Batch, error?: Error | null): void {
+    this.writing = false;
+    this.waiting.shift();
+    this.waitingBytes -= batch.bytes.length;
+    if (error) this.dropped += batch.lines;
+    else if (this.waitingBytes < MAX_WAITING / 2) this.tellOfDropped();
+    if (this.waiting.length > 0) this.next();
+    else if (this.lines > 0) this.timer ??= setTimeout(() => this.pass(), PATIENCE).unref();
   }
 
   private tellOfDropped(): void {
@@ -106,17 +132,17 @@ export class BatchedOutput {
   /** Writes what waits, as long as somebody takes it. */
   private flush(): void {
     // What Node has passed on already it has not told yet.
-    if (this.writing && process.stdout.writableLength === 0) this.waiting.shift();
+    if (this.writing && !this.isFile && process.stdout.writableLength === 0) this.waiting.shift();
     this.writing = true;
     this.tellOfDropped();
     this.pass();
     const end = performance.now() + SLOW;
     let patience = performance.now() + STALLED;
-    for (let { bytes } of this.waiting) {
-      while (bytes.length > 0) {
+    for (const batch of this.waiting) {
+      while (batch.bytes.length > 0) {
         try {
           doNotBlock();
-          bytes = bytes.subarray(writeSync(1, bytes));
+          batch.bytes = batch.bytes.subarray(writeSync(1, batch.bytes));
           patience = performance.now() + STALLED;
         } catch (error) {
           const isFull = (error as NodeJS.ErrnoException).code === 'EAGAIN';

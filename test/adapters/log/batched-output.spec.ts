@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -47,6 +47,18 @@ for (let i = 0; i < 1000; i++) {
   await delay(10);
 }`;
 
+/** Writes lines until it is told to stop, and tells how many those were. */
+const UNTIL_TOLD = `${OUTPUT}
+let [told, lines] = [false, 0];
+process.once('message', () => (told = true));
+for (; !told; lines++) {
+  output.write('[' + String(lines).padStart(200, '.') + ']\\n');
+  await delay(1);
+}
+await delay(2000);
+process.send(lines);
+process.disconnect();`;
+
 /** Writes to a pipe that is full, and ends. */
 const AND_ENDS = `${OUTPUT}
 output.write('one\\n');
@@ -76,6 +88,34 @@ describe('an output that several processes share', () => {
     rmSync(folder, { recursive: true });
     expect(lines.filter((line) => !/^\[ü*\]$/.test(line))).toEqual([]);
     expect(lines).toHaveLength(6_000);
+  });
+});
+
+describe('an output that is a file', () => {
+  it('has every line, whole and once, if it took no more for a while', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-output-'));
+    const file = join(folder, 'log');
+    const output = openSync(file, 'w');
+    // A file that may grow no further, in the midst of a line, is as full as its disk; the signal that says so would end the process.
+    const script = `trap '' XFSZ; exec prlimit --fsize=20480: "$0" --input-type=module -e "$1" "$2"`;
+    const writer = spawn('sh', ['-c', script, process.execPath, UNTIL_TOLD, module], {
+      stdio: ['ignore', output, 'inherit', 'ipc'],
+    });
+    closeSync(output);
+    try {
+      while (statSync(file).size < 20_480) await delay(10);
+      await delay(500);
+      execFileSync('prlimit', ['--fsize=unlimited:', '--pid', String(writer.pid)]);
+      writer.send('stop');
+      const [count] = (await once(writer, 'message')) as [number];
+      if (writer.exitCode === null) await once(writer, 'exit');
+      const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+      expect(lines).toEqual(Array.from({ length: count }, (_, i) => `[${String(i).padStart(200, '.')}]`));
+      expect(count).toBeGreaterThan(110);
+    } finally {
+      writer.kill('SIGKILL');
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 
