@@ -10,7 +10,7 @@ const refusals = new WeakMap<object, Set<Worker>>();
  * closed here, so that no client waits in vain. This looks at what passes inside of Node; if that is done in another way one day,
  * nothing else suffers.
  */
-export function closeUntaken(worker: Worker, serving: ReadonlySet<Worker>, isStopping: () => boolean): void {
+export function closeUntaken(worker: Worker, listening: ReadonlySet<Worker>): void {
   const channel: ChildProcess = worker.process;
   const send = channel.send.bind(channel) as (...args: unknown[]) => boolean;
   let untaken: { close(): void } | undefined;
@@ -24,7 +24,7 @@ export function closeUntaken(worker: Worker, serving: ReadonlySet<Worker>, isSto
       const refused = refusals.get(untaken) ?? new Set();
       refusals.set(untaken, refused.add(worker));
       // Node closes one that was accepted, and keeps another for the next worker.
-      message.accepted = isStopping() || [...serving].every((each) => refused.has(each));
+      message.accepted = [...listening].every((each) => refused.has(each));
     }
     untaken = undefined;
   });

@@ -76,8 +76,11 @@ class Primary {
   readonly serving = new Set<Worker>();
   private readonly workers = new Set<Worker>();
 
-  /** The workers that have come to each step of a stop. */
-  private readonly reached: Record<StopStep, Set<Worker>> = { quiet: new Set(), closed: new Set() };
+  /** Those of them that listen. */
+  private readonly listening = new Set<Worker>();
+
+  /** The step of a stop that each worker has come to, and what it does behind it. */
+  private readonly reached = new Map<Worker, StopStep | 'closing' | 'ending'>();
   private readonly log: Log;
   private readonly stop: () => void;
   private opening: Opening | undefined;
@@ -110,7 +113,7 @@ class Primary {
       return this.notStarted(error as Error, pause);
     }
     this.workers.add(worker);
-    worker.once('online', () => closeUntaken(worker, this.serving, () => this.isStopping));
+    worker.once('online', () => closeUntaken(worker, this.listening));
     worker.on('error', (error) => {
       // What cannot be sent to a worker is told by its end; one that could not be started has none.
       if (worker.process.pid !== undefined) return;
@@ -121,10 +124,7 @@ class Primary {
     worker.once('listening', ({ port }) => (this.port = port));
     worker.on('message', ({ opening, reached }: Message) => {
       if (opening) this.serves(worker, opening);
-      // One that is stopped by itself has nobody to wait for.
-      if (reached && !this.isStopping) tell(worker, { passed: reached });
-      else if (reached) this.reached[reached].add(worker);
-      this.tellPassed();
+      if (reached) this.reaches(worker, reached);
     });
     worker.once('exit', (code, signal: string | null) => {
       const served = this.left(worker);
@@ -135,6 +135,7 @@ class Primary {
 
   private serves(worker: Worker, opening: Opening): void {
     this.serving.add(worker);
+    this.listening.add(worker);
     if (this.isStopping) return tell(worker, STOP);
     if (!this.opening) {
       this.opening = opening;
@@ -166,17 +167,33 @@ class Primary {
   private left(worker: Worker): boolean {
     this.workers.delete(worker);
     const served = this.serving.delete(worker);
+    this.listening.delete(worker);
+    this.reached.delete(worker);
     this.tellPassed();
     if (this.workers.size === 0) this.allLeft?.();
     return served;
   }
 
-  /** Tells the workers of each step that all of them have come to, and of none twice. */
+  private reaches(worker: Worker, step: StopStep): void {
+    if (step === 'closed') this.listening.delete(worker);
+    // One that is stopped by itself has nobody to wait for.
+    if (!this.isStopping) return tell(worker, { passed: step });
+    this.reached.set(worker, step);
+    this.tellPassed();
+  }
+
+  /**
+   * Has the workers go on with their stop, once all of them have come so far: but for one, all close, which takes what those that are closed do not
+   * take; then that one; and then all of them answer.
+   */
   private tellPassed(): void {
-    for (const [step, reached] of Object.entries(this.reached) as [StopStep, Set<Worker>][]) {
-      if (reached.size === 0 || ![...this.serving].every((worker) => reached.has(worker))) continue;
-      reached.clear();
-      for (const worker of this.serving) tell(worker, { passed: step });
+    const those = (at: StopStep) => [...this.serving].filter((worker) => this.reached.get(worker) === at);
+    const [quiet, closed] = [those('quiet'), those('closed')];
+    if (quiet.length + closed.length < this.serving.size) return;
+    const [step, next] = quiet.length > 0 ? (['quiet', 'closing'] as const) : (['closed', 'ending'] as const);
+    for (const worker of step === 'closed' ? closed : quiet.length > 1 ? quiet.slice(1) : quiet) {
+      this.reached.set(worker, next);
+      tell(worker, { passed: step });
     }
   }
 

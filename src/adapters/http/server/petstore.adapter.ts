@@ -76,9 +76,12 @@ export class PetstoreAdapter extends ExpressAdapter {
     this.stop.since = performance.now();
     const deadline = setTimeout(() => this.cutOff(), this.settings.closeTimeout);
     const end = this.stop.since + this.stop.patience;
-    const goOn = await this.takeWaiting(server, end);
+    const { untilQuiet, goOn } = this.takeWaiting(server, end);
+    await untilQuiet();
     // Whoever is answered may connect again at once, and what others still listen for then would be reset.
     await this.waitForOthers('quiet', end);
+    // Those that listen no more have left theirs to this one.
+    if (this.together) await untilQuiet();
     // Not http's own, which cuts idle connections off, with what is on its way on them, and stops the clock of slow requests.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     await this.waitForOthers('closed', end);
@@ -121,11 +124,12 @@ export class PetstoreAdapter extends ExpressAdapter {
 
   /**
    * Takes the connections that the system holds ready, and reads nothing meanwhile: those left when the server stops listening are reset,
-   * with the requests that are on them. A worker gets them one after the other from the primary. Returns what has all of them read again.
+   * with the requests that are on them. A worker gets them one after the other from the primary. `untilQuiet` resolves once none has come for
+   * a moment, and `goOn` has all of them read again.
    */
-  private async takeWaiting(server: Server, end: number): Promise<() => void> {
+  private takeWaiting(server: Server, end: number): { untilQuiet: () => Promise<void>; goOn: () => void } {
     const paused = new Set<Socket>();
-    let taken = true;
+    let taken = false;
     const note = (socket: Socket) => {
       taken = true;
       // Node has it read from the next tick on.
@@ -133,13 +137,17 @@ export class PetstoreAdapter extends ExpressAdapter {
     };
     for (const socket of this.connections.keys()) if (!socket.isPaused()) paused.add(socket.pause());
     server.on('connection', note);
-    while (taken && performance.now() < end) {
-      taken = false;
-      await delay(QUIET);
-    }
-    return () => {
-      server.off('connection', note);
-      for (const socket of paused) socket.resume();
+    return {
+      untilQuiet: async () => {
+        do {
+          taken = false;
+          await delay(QUIET);
+        } while (taken && performance.now() < end);
+      },
+      goOn: () => {
+        server.off('connection', note);
+        for (const socket of paused) socket.resume();
+      },
     };
   }
 
