@@ -19,11 +19,8 @@ export abstract class ApiKeyRepository {
   /** Stores a key; rejects if its digest is stored already, and leaves that key as it is. */
   abstract add(key: ApiKey): Promise<void>;
 
-  /**
-   * The key with this digest, revoked and expired ones included, or undefined if there is none. One that was not found before may be a guess: it
-   * does not wait if that would leave too little room for others.
-   */
-  abstract find(digest: string, wasFound?: boolean): Promise<ApiKey | undefined>;
+  /** The key with this digest, revoked and expired ones included, or undefined if there is none. */
+  abstract find(digest: string): Promise<ApiKey | undefined>;
 
   /** All keys, revoked and expired ones included, oldest first. */
   abstract list(): Promise<ApiKey[]>;

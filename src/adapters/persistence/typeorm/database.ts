@@ -77,11 +77,10 @@ export class Database implements Readiness {
 
   /**
    * Lets a request wait for the database until the deadline that it is handed, whatever it waits for; rejects with `StoreUnavailable` then, or
-   * at once if too many wait, or more than this share of them, so that they do not fill the memory. What is given up counts for as long as it is
-   * under way.
+   * at once if too many wait, so that they do not fill the memory. What is given up counts for as long as it is under way.
    */
-  admit<T>(wait: (deadline: number) => Promise<T>, share = 1): Promise<T> {
-    if (this.waiting >= share * this.maxWaiting)
+  admit<T>(wait: (deadline: number) => Promise<T>): Promise<T> {
+    if (this.waiting >= this.maxWaiting)
       return Promise.reject(new StoreUnavailable('Too many requests wait for the database.'));
     this.waiting++;
     return new Promise((resolve, reject) => {
@@ -109,8 +108,8 @@ export class Database implements Readiness {
   }
 
   /** The same for one that only reads. */
-  read<T>(summary: string, query: (engine: Engine) => Promise<T>, share?: number): Promise<T> {
-    return this.admit((deadline) => this.query(summary, query, deadline, true), share);
+  read<T>(summary: string, query: (engine: Engine) => Promise<T>): Promise<T> {
+    return this.admit((deadline) => this.query(summary, query, deadline, true));
   }
 
   /** Throws `StoreUnavailable` if the deadline of a request has passed: nobody waits any more for what would be done for it. */

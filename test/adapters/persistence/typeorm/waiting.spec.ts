@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { StoreUnavailable } from '../../../../src/application/errors.js';
 import { Database } from '../../../../src/adapters/persistence/typeorm/database.js';
 import { SqliteEngine } from '../../../../src/adapters/persistence/typeorm/engines/sqlite.engine.js';
-import { TypeOrmApiKeyRepository } from '../../../../src/adapters/persistence/typeorm/keys/typeorm-api-key.repository.js';
 import { TypeOrmPetRepository } from '../../../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 
 const BELLA = { name: 'Bella', categoryId: 1n, status: 'available' } as const;
@@ -49,17 +48,6 @@ describe('requests that wait for a database that hangs', () => {
     wake();
     await Promise.all(waiting);
     expect(await pets.list({ limit: 100 })).toHaveLength(4);
-  });
-
-  it('leave guesses of a key half of the room, and what was a key before all of it', async () => {
-    const keys = new TypeOrmApiKeyRepository(database);
-    const waiting = Array.from({ length: MOST / 2 - 1 }, () => pets.find(1n));
-    expect(await keys.find('guessed')).toBeUndefined();
-    waiting.push(pets.find(1n));
-    await expect(keys.find('guessed')).rejects.toThrow(StoreUnavailable);
-    expect(await keys.find('known', true)).toBeUndefined();
-    wake();
-    await Promise.all(waiting);
   });
 
   it('are given up when their time is over, and what they were to store and had not begun is not stored', async () => {

@@ -13,9 +13,6 @@ const keyTable = new Table(ApiKeySchema);
 
 const useTable = new Table(KeyUseSchema);
 
-/** How much of all that may wait for the store keys may that were not found before: anybody can make them up. */
-const SHARE_OF_GUESSES = 0.5;
-
 /** API keys in the tables `api_key` and `key_use`. */
 export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   private ownChanges = 0;
@@ -30,9 +27,8 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     this.ownChanges++;
   }
 
-  async find(digest: string, wasFound = false): Promise<ApiKey | undefined> {
-    const share = wasFound ? 1 : SHARE_OF_GUESSES;
-    return (await this.read('SELECT api_key', ApiKeySchema, (keys) => keys.findOneBy({ digest }), share)) ?? undefined;
+  async find(digest: string): Promise<ApiKey | undefined> {
+    return (await this.read('SELECT api_key', ApiKeySchema, (keys) => keys.findOneBy({ digest }))) ?? undefined;
   }
 
   list(): Promise<ApiKey[]> {
@@ -91,9 +87,8 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     summary: string,
     target: EntityTarget<Entity>,
     query: (rows: Repository<Entity>) => Promise<T>,
-    share?: number,
   ) {
-    return this.database.read(summary, (engine) => query(engine.readSource.getRepository(target)), share);
+    return this.database.read(summary, (engine) => query(engine.readSource.getRepository(target)));
   }
 
   private write<T>(summary: string, query: (keys: Repository<ApiKey>) => Promise<T>) {
