@@ -176,10 +176,15 @@ class Primary {
 
   private reaches(worker: Worker, step: StopStep): void {
     if (step === 'closed') this.listening.delete(worker);
-    // One that is stopped by itself has nobody to wait for.
-    if (!this.isStopping) return tell(worker, { passed: step });
     this.reached.set(worker, step);
-    this.tellPassed();
+    // One that is stopped by itself has nobody to wait for.
+    if (this.isStopping) this.tellPassed();
+    else this.pass(worker, step);
+  }
+
+  private pass(worker: Worker, step: StopStep): void {
+    this.reached.set(worker, step === 'quiet' ? 'closing' : 'ending');
+    tell(worker, { passed: step });
   }
 
   /**
@@ -187,14 +192,11 @@ class Primary {
    * take; then that one; and then all of them answer.
    */
   private tellPassed(): void {
-    const those = (at: StopStep) => [...this.serving].filter((worker) => this.reached.get(worker) === at);
-    const [quiet, closed] = [those('quiet'), those('closed')];
-    if (quiet.length + closed.length < this.serving.size) return;
-    const [step, next] = quiet.length > 0 ? (['quiet', 'closing'] as const) : (['closed', 'ending'] as const);
-    for (const worker of step === 'closed' ? closed : quiet.length > 1 ? quiet.slice(1) : quiet) {
-      this.reached.set(worker, next);
-      tell(worker, { passed: step });
-    }
+    const those = (at?: StopStep | 'closing') => [...this.serving].filter((worker) => this.reached.get(worker) === at);
+    if (those().length + those('closing').length > 0) return;
+    const quiet = those('quiet');
+    for (const worker of quiet.length > 1 ? quiet.slice(1) : quiet) this.pass(worker, 'quiet');
+    if (quiet.length === 0) for (const worker of those('closed')) this.pass(worker, 'closed');
   }
 
   private async close(): Promise<void> {

@@ -284,8 +284,8 @@ describe('a service of several workers that is told to stop', () => {
     expect(service.log).not.toContain('replaced');
   });
 
-  it('closes a connection that a worker does not take any more, and still finishes what is under way', async () => {
-    const service = await folder().serve(PRODUCTION);
+  it('hands a connection that a worker does not take any more to another, and still finishes what is under way', async () => {
+    const service = await folder().serve({ ...PRODUCTION, POOL_TIMEOUT: '30000' });
     const [early, late] = service.workers as [number, number];
     const release = holdDatabase();
     const answers = await addToEach(service);
@@ -311,8 +311,8 @@ describe('a service of several workers that is told to stop', () => {
     process.kill(service.pid, 'SIGCONT');
     await until(() => sleeps(service.pid));
     process.kill(early, 'SIGCONT');
-    await expect(untaken).rejects.toThrow(/ECONNRESET|hang up/);
     process.kill(late, 'SIGCONT');
+    expect(await untaken).toMatchObject({ status: 200 });
     expect(await Promise.all(two)).toMatchObject([{ status: 200 }, { status: 200 }]);
     release();
     expect(await Promise.all(answers)).toMatchObject([{ status: 201 }, { status: 201 }]);

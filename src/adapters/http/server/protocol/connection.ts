@@ -184,9 +184,14 @@ export class Connection {
   }
 
   private readonly isLast = (): boolean => {
-    if (this.waiting.length === 0 && this.failed) return true;
     const { since, patience } = this.stop;
-    return since !== undefined && (this.waiting.length === 0 || performance.now() - since > patience);
+    if (this.waiting.length === 0) return this.failed || since !== undefined;
+    // What has come is answered all the same; of a client that sends without an end nothing more is taken.
+    if (since !== undefined && !this.failed && performance.now() - since > patience) {
+      this.failed = true;
+      this.stopParser();
+    }
+    return false;
   };
 
   private readonly next = (): void => {
