@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
-import { existsSync, fstatSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, fstatSync, writeFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Actions } from './adapters/cli/actions.js';
 import { CommanderError } from 'commander';
 import { commandLine } from './adapters/cli/command-line.js';
 import { program } from './adapters/cli/program.js';
+import { readSettingFile } from './adapters/files/setting-file.js';
 import { databaseUrl, type LastingUrl } from './adapters/persistence/database-url.js';
 import { findSqliteFile, makeSqliteFile } from './adapters/persistence/sqlite-file.js';
 import type { Engine } from './adapters/persistence/typeorm/engines/engine.js';
@@ -74,7 +76,8 @@ async function withContext<T>(advice: string, use: (context: INestApplicationCon
   const { NestFactory } = await import('@nestjs/core');
   const { AppModule } = await import('./app.module.js');
   const context = await NestFactory.createApplicationContext(AppModule.of({ ...config, counting: NOTHING_COUNTED }), {
-    logger: await commandLog(),
+    // What fails is thrown, and told once.
+    logger: false,
     abortOnError: false,
   });
   try {
@@ -82,12 +85,6 @@ async function withContext<T>(advice: string, use: (context: INestApplicationCon
   } finally {
     await context.close();
   }
-}
-
-/** The log of a command: errors alone, to where errors go. */
-async function commandLog() {
-  const { Log } = await import('./adapters/log/log.js');
-  return new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
 }
 
 /** Lends the configured database, its schema as it is found, to a command. */
@@ -179,7 +176,8 @@ function sqliteStore(): string {
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { ApiDocument } = await import('./adapters/http/docs/api-document.js');
   const { createApp } = await import('./app.js');
-  const log = await commandLog();
+  const { Log } = await import('./adapters/log/log.js');
+  const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
   const app = await createApp(
     {
       ...readConfig(),
@@ -201,13 +199,25 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
 function loadEnvFile(): void {
   if (!existsSync('.env')) return;
   try {
-    process.loadEnvFile('.env');
+    setVariables({ ...parseEnv(readSettingFile('.env')), ...process.env } as Record<string, string>);
   } catch (error) {
-    const reason = statSync('.env').isDirectory() ? 'is a folder' : 'cannot be read';
-    throw new UsageError(`.env must be a file of settings, NAME=value in each line; this one ${reason}.`, {
+    throw new UsageError(`.env must be a file of settings, NAME=value in each line, but ${(error as Error).message}.`, {
       cause: error,
     });
   }
+}
+
+type Fault = Error & { readonly syscall?: string; readonly code?: unknown; readonly driverError?: Fault };
+
+/** What a file of SQLite that is damaged, or a disk that is, has to do with (https://www.sqlite.org/rescode.html). */
+const OF_THE_FILE = /^SQLITE_(?:CORRUPT|NOTADB|FULL|IOERR|READONLY|CANTOPEN|PERM|AUTH)/;
+
+/** What a person did, or can mend, is told in a line; a fault of the program with its stack. */
+function complaintOf(error: Fault): string {
+  const { code, message } = error.driverError ?? error;
+  if (OF_THE_FILE.test(String(code))) return `The SQLite database cannot be used: ${message} (${String(code)}).`;
+  const isExpected = error instanceof UsageError || error instanceof StoreUnavailable || error.syscall !== undefined;
+  return isExpected ? error.message : String(error.stack);
 }
 
 /** Whether tables may be coloured: on a terminal that has colours, and unless NO_COLOR is set. */
@@ -242,10 +252,7 @@ try {
 } catch (error) {
   // What is wrong with the arguments is told already.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  // What a person did, or can mend, is told in a line; a fault of the program with its stack.
-  const expected =
-    error instanceof UsageError || error instanceof StoreUnavailable || (error as { syscall?: string }).syscall;
-  process.stderr.write(`${expected ? (error as Error).message : (error as Error).stack}\n`);
+  process.stderr.write(`${complaintOf(error as Fault)}\n`);
   // What is left open would keep the process.
   process.exit(1);
 }

@@ -228,6 +228,7 @@ const SETTINGS: readonly Setting[] = [
       'postgres://user:hunter2@host/db?pool=2&pool=3',
       'postgres://user:hunter2@host/db?sslrootcert=/no/such/file',
       'postgres://user:hunter2@host/db?sslrootcert=no%0Asuch%0Afile',
+      'postgres://user:hunter2@host/db?sslrootcert=%E2%80%AEno%C2%85such%E2%80%A8file',
       'postgres://user:hunter2%zz@host/db',
       'postgres://:hunter2@host/db',
       'mariadb://user:hunter2@host',
@@ -468,6 +469,8 @@ describe.each(SETTINGS)('$name', ({ name, read, unset, good, bad }) => {
     for (const value of bad) {
       const message = complaint({ [name]: value });
       expect(message).toMatch(new RegExp(`^${name}\\b.{20,500}\\.$`));
+      // Nor a letter that is not seen, or that turns others around.
+      expect(message).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
       expect(message).not.toContain('hunter2');
     }
   });
@@ -511,6 +514,10 @@ describe('API_KEYS_FILE', () => {
   it('refuses at once what has no end, and what nobody writes to', () => {
     const pipe = join(folder, 'pipe');
     execFileSync('mkfifo', [pipe]);
+    // It is said to be a file of no bytes, and has no end.
+    expect(complaint({ API_KEYS_FILE: '/proc/self/pagemap' })).toMatch(
+      / but it (?:cannot be read|has more than) .*\.$/,
+    );
     for (const path of [pipe, '/dev/zero']) {
       expect(complaint({ API_KEYS_FILE: path })).toBe(
         'API_KEYS_FILE must be the path of a file of API keys, one to a line, but it is no file.',
@@ -519,6 +526,9 @@ describe('API_KEYS_FILE', () => {
         `DATABASE_URL must have the path of a PEM file for its parameter sslrootcert; of "${path}", it is no file.`,
       );
     }
+    expect(complaint({ DATABASE_URL: `postgres://me@host/db?sslrootcert=${file('no PEM')}` })).toMatch(
+      / it has no certificate in it\.$/,
+    );
     const long = file('x'.repeat(1_048_577));
     expect(complaint({ API_KEYS_FILE: long })).toMatch(/ but it has more than 1048576 bytes\.$/);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { load } from 'js-yaml';
-import { execFile } from 'node:child_process';
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { isIssuedKey } from '../src/domain/keys/api-key.js';
@@ -248,6 +248,30 @@ describe('the settings', () => {
       1,
       expect.stringMatching(/^fail +database +"\/dev\/null" is no file\. DATABASE_URL /m),
     ]);
+  });
+
+  it('that name a damaged database end every command that needs it with one line', async () => {
+    const damaged = join(folder().path, 'damaged.sqlite');
+    writeFileSync(damaged, `SQLite format 3\0${'x'.repeat(8_000)}`);
+    for (const args of [['keys', 'list'], ['seed', '--count', '1'], ['migrate'], ['backup', 'copy.sqlite']]) {
+      expect(await complaint(args, { DATABASE_URL: 'sqlite:damaged.sqlite' })).toMatch(
+        /^The SQLite database cannot be used: .* \(SQLITE_[A-Z]+\)\.$/,
+      );
+    }
+  });
+
+  it('that name what is no file keep it from a restore, and hold up no backup', async () => {
+    await printed('seed', '--count', '1');
+    await printed('backup', 'backup.sqlite');
+    const pipe = join(folder().path, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    expect(await complaint(['restore', 'backup.sqlite'], { DATABASE_URL: 'sqlite:pipe' })).toBe(
+      'DATABASE_URL must be sqlite:FILE, a file that is a database or can be made; "pipe" is no file.',
+    );
+    expect(statSync(pipe).isFIFO()).toBe(true);
+    const noDatabase = / must name a SQLite database that is there; "pipe" is no file\.$/;
+    expect(await complaint(['backup', 'other.sqlite'], { DATABASE_URL: 'sqlite:pipe' })).toMatch(noDatabase);
+    expect(await complaint(['restore', 'pipe'])).toMatch(noDatabase);
   });
 
   it('that name a port which is taken end the start, and say so', async () => {

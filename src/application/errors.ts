@@ -53,7 +53,11 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+/** What is not seen, or turns the letters around it, besides what JSON escapes. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 /** A value for the message of a `UsageError`: in one line, cut after 100 characters. */
 export function quoted(value: string): string {
-  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  const text = JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  return text.replace(UNSEEN, (unseen) => `\\u{${unseen.codePointAt(0)?.toString(16)}}`);
 }

@@ -85,14 +85,12 @@ describe('a start', () => {
   it('says what is wrong with .env', async () => {
     const file = join(folder().path, '.env');
     mkdirSync(file);
-    expect(await complaint({})).toBe(
-      '.env must be a file of settings, NAME=value in each line; this one is a folder.\n',
-    );
+    expect(await complaint({})).toBe('.env must be a file of settings, NAME=value in each line, but it is no file.\n');
     rmSync(file, { recursive: true });
     // Nobody can read its first byte, not even root.
     symlinkSync('/proc/self/mem', file);
     expect(await complaint({})).toBe(
-      '.env must be a file of settings, NAME=value in each line; this one cannot be read.\n',
+      '.env must be a file of settings, NAME=value in each line, but it cannot be read (EIO).\n',
     );
   });
 

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /** The most that a file may have which a setting names, in bytes. */
 const MAX_SIZE = 1_048_576;
@@ -8,10 +8,15 @@ export function readSettingFile(path: string): string {
   // A pipe would be waited for, by a process that meanwhile hears no signal.
   const opened = whileCoded(() => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
   try {
-    const stats = fstatSync(opened);
-    if (!stats.isFile()) throw new Error('it is no file');
-    if (stats.size > MAX_SIZE) throw new Error(`it has more than ${MAX_SIZE} bytes`);
-    return whileCoded(() => readFileSync(opened, 'utf8'));
+    if (!fstatSync(opened).isFile()) throw new Error('it is no file');
+    // The system has files whose size is said to be 0, and that have no end.
+    const bytes = Buffer.alloc(MAX_SIZE + 1);
+    let size = 0;
+    for (let read = -1; read !== 0 && size <= MAX_SIZE; size += read) {
+      read = whileCoded(() => readSync(opened, bytes, size, bytes.length - size, null));
+    }
+    if (size > MAX_SIZE) throw new Error(`it has more than ${MAX_SIZE} bytes`);
+    return bytes.toString('utf8', 0, size);
   } finally {
     closeSync(opened);
   }

@@ -161,7 +161,9 @@ function parameters(name: string, given: URLSearchParams, { modeName, poolerName
 
 function certificates(name: string, path: string): string {
   try {
-    return readSettingFile(path);
+    const text = readSettingFile(path);
+    if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new Error('it has no certificate in it');
+    return text;
   } catch (error) {
     throw new UsageError(
       `${name} must have the path of a PEM file for its parameter ${CA_NAME}; of ${quoted(path)}, ${(error as Error).message}.`,

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { quoted, UsageError } from '../../application/errors.js';
 
@@ -10,7 +10,7 @@ const MAGIC = 'SQLite format 3\0';
  * begins with the setting's `name`, if there can be no database at this path.
  */
 export function makeSqliteFile(name: string, file: string): void {
-  const trouble = troubleOf(file, 'a+');
+  const trouble = troubleOf(file, true);
   if (trouble !== undefined) {
     throw new UsageError(`${name} must be sqlite:FILE, a file that is a database or can be made; ${trouble}.`);
   }
@@ -18,15 +18,27 @@ export function makeSqliteFile(name: string, file: string): void {
 
 /** Throws `UsageError`, one line that begins with the `name` of what names the file, if it is no SQLite database; makes nothing. */
 export function findSqliteFile(name: string, file: string): void {
-  const trouble = troubleOf(file, 'r');
+  const trouble = troubleOf(file, false);
   if (trouble !== undefined) throw new UsageError(`${name} must name a SQLite database that is there; ${trouble}.`);
 }
 
-function troubleOf(file: string, flags: 'a+' | 'r'): string | undefined {
+/** Throws `UsageError`, one line that begins with the setting's `name`, if at this path is what is no file: nothing may take its place. */
+export function refuseOtherThanFile(name: string, file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+    throw new UsageError(
+      `${name} must be sqlite:FILE, a file that is a database or can be made; ${quoted(file)} is no file.`,
+    );
+  }
+}
+
+const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
+
+function troubleOf(file: string, mayMake: boolean): string | undefined {
   const shown = quoted(file);
   try {
-    if (flags === 'a+') makeFolder(dirname(resolve(file)));
-    const opened = openSync(file, flags, 0o600);
+    if (mayMake) makeFolder(dirname(resolve(file)));
+    // A pipe is not waited for.
+    const opened = openSync(file, O_NONBLOCK | (mayMake ? O_RDWR | O_APPEND | O_CREAT : O_RDONLY), 0o600);
     try {
       if (!fstatSync(opened).isFile()) return `${shown} is no file`;
       const head = Buffer.alloc(MAGIC.length);
