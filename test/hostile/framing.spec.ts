@@ -341,6 +341,28 @@ describe.each([1, 2])('of %i process(es), on one connection', (workers) => {
   });
 });
 
+describe.each([1, 2])('of %i process(es), while answers take longer than a request may', (workers) => {
+  const service = underAttack(workers, { HEADERS_TIMEOUT: '300', REQUEST_TIMEOUT: '600' });
+  const MANY = 800;
+
+  it.each([
+    ['a whole head', ''],
+    ['half a head', 'GET /v1/pets HTTP/1.1\nHost: x\n'],
+    ['half a body', post('half').slice(0, -1)],
+  ])('what was sent at once is taken, and what ends in %s in time or not', async (what, rest) => {
+    const name = `at once, ${what}`;
+    const connections = await Promise.all(Array.from({ length: 4 }, () => service().open()));
+    await Promise.all(
+      connections.map(async (connection) => {
+        connection.write(bytes(post(name).repeat(MANY) + rest));
+        for (let i = 0; i < MANY; i++) expect((await connection.answer()).status).toBe(201);
+        if (rest !== '') expectError(await connection.answer(), 'request_timeout');
+        connection.destroy();
+      }),
+    );
+  });
+});
+
 describe.each([1, 2])('of %i process(es), behind 408', (workers) => {
   const service = underAttack(workers, { HEADERS_TIMEOUT: '300', REQUEST_TIMEOUT: '600' });
 

@@ -607,7 +607,11 @@ const ANY: Readonly<Record<string, Mutation>> = {
     draft.last = true;
   },
   'Connection: close': (draft, random) => {
-    addField(draft, random, `Connection: ${random.pick(['close', 'Close', 'x, close', 'close, x', 'close\t', 'x,\tclose ,y'])}`);
+    addField(
+      draft,
+      random,
+      `Connection: ${random.pick(['close', 'Close', 'x, close', 'close, x', 'close\t', 'x,\tclose ,y'])}`,
+    );
     draft.last = true;
   },
   'Connection: other': (draft, random) => {

@@ -11,7 +11,7 @@ import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
 import { allowOrigins } from './cors.js';
 import type { ExchangeObserver } from './exchange.js';
-import { answerTo } from './protocol/client-error.js';
+import { answerTo, type ClientError } from './protocol/client-error.js';
 import { Connection, type Stop } from './protocol/connection.js';
 import { headFault } from './protocol/request-head.js';
 import { Request } from './request.js';
@@ -187,7 +187,8 @@ export class PetstoreAdapter extends ExpressAdapter {
     const connectionOf = (socket: unknown) => this.connections.get(socket as Socket);
     server.on('connection', (socket) => {
       noteConnection();
-      this.connections.set(socket, new Connection(socket, this.observer.request, this.stop));
+      const { requestTimeout } = this.settings;
+      this.connections.set(socket, new Connection(socket, this.observer.request, this.stop, requestTimeout));
       socket.once('close', () => this.connections.delete(socket));
     });
     const requested = (request: Request, response: Response) => {
@@ -210,7 +211,10 @@ export class PetstoreAdapter extends ExpressAdapter {
       const error = new ApiError('bad_request', 'The CONNECT method asks for a proxy; this is none.');
       connectionOf(socket)?.fail(error, request);
     });
-    server.on('clientError', (error, socket) => connectionOf(socket)?.fail(answerTo(error)));
+    server.on('clientError', (error: ClientError, socket) => {
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') connectionOf(socket)?.timeOut();
+      else connectionOf(socket)?.fail(answerTo(error));
+    });
     // Should the process end before it cuts them off.
     server.on('listening', () => process.on('exit', this.failIfOwing));
     server.on('close', () => process.off('exit', this.failIfOwing));

@@ -7,8 +7,6 @@ export type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer;
 /** The answer to bytes of which Node could make no request. */
 export function answerTo({ code, rawPacket, reason }: ClientError): ApiError {
   switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return ApiError.of('request_timeout');
     case 'HPE_HEADER_OVERFLOW':
       return endsWithinTarget(rawPacket) ? uriTooLong() : ApiError.of('headers_too_large');
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':

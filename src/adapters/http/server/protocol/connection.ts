@@ -59,11 +59,21 @@ export class Connection {
   private moved = 0;
   private movedAt = 0;
 
-  /** `observe` is told of each request when it has ended, those that cannot be read included. */
+  /** How many requests have come. */
+  private requests = 0;
+
+  /** What is to be done when reading goes on. */
+  private whenRead: (() => unknown) | undefined;
+
+  /**
+   * `observe` is told of each request when it has ended, those that cannot be read included. `requestTimeout` is for how long one may take to come, in
+   * milliseconds.
+   */
   constructor(
     private readonly socket: Socket,
     private readonly observe: ExchangeObserver['request'],
     private readonly stop: Stop,
+    private readonly requestTimeout: number,
   ) {
     this.requestLines = new RequestLines(socket);
     // Node leaves the socket of a CONNECT alone, and an error that nobody listens for ends the process.
@@ -87,6 +97,7 @@ export class Connection {
   /** Has a request looked at when those before it are answered; never, if one of their answers is the last. */
   request(response: Response, look: () => void): void {
     if (this.ended || this.failed) return this.stopParser();
+    this.requests++;
     const { connection, upgrade } = response.req.headers;
     // Node takes no part in a protocol that a client would like to change to, and drops what comes behind; and does not see each form of close.
     if (upgrade !== undefined || (connection !== undefined && CLOSE.test(connection))) response.shouldKeepAlive = false;
@@ -95,6 +106,18 @@ export class Connection {
       return this.stopParser();
     }
     this.add({ response, look });
+  }
+
+  /** Node finds that a request has not come in time: reading may have stopped here in its midst, and then it has its time once more when that goes on. */
+  timeOut(): void {
+    const error = ApiError.of('request_timeout');
+    if (this.waiting.length === 0) return this.fail(error);
+    const { latest, requests } = this;
+    const isInBody = latest?.response.req.complete === false;
+    const failIfSo = () => {
+      if (isInBody ? !latest.response.req.complete : requests === this.requests) this.fail(error);
+    };
+    this.whenRead = () => setTimeout(failIfSo, this.requestTimeout).unref();
   }
 
   /** Answers what came behind the last request, and was none, when it is its turn, and ends the connection. */
@@ -204,7 +227,10 @@ export class Connection {
       waitingTurns--;
       this.begin(turn, true);
     } else if (this.failed) this.end();
-    if (this.waiting.length === 0 && !this.failed && this.socket.isPaused()) this.socket.resume();
+    if (this.waiting.length > 0 || this.failed || !this.socket.isPaused()) return;
+    this.socket.resume();
+    this.whenRead?.();
+    this.whenRead = undefined;
   };
 
   private readonly forgetWaiting = (): void => {
