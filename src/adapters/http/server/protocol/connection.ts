@@ -210,12 +210,17 @@ export class Connection {
     const { since, patience } = this.stop;
     if (this.waiting.length === 0) return this.failed || since !== undefined;
     // What has come is answered all the same; of a client that sends without an end nothing more is taken.
-    if (since !== undefined && !this.failed && performance.now() - since > patience) {
-      this.failed = true;
-      this.stopParser();
-    }
+    if (since !== undefined && !this.failed && performance.now() - since > patience) this.takeNoMore();
     return false;
   };
+
+  private takeNoMore(): void {
+    const { latest } = this;
+    this.failed = true;
+    if (latest?.response.req.complete === false)
+      latest.look = () => this.refuse(latest.response, ApiError.of('request_timeout'));
+    this.stopParser();
+  }
 
   private readonly next = (): void => {
     if (this.current) this.observe(exchangeOf(this.current.response));
