@@ -241,6 +241,29 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
     expect([code, answered]).toEqual(code === 0 ? [0, Array<number>(8).fill(300)] : [1, expect.anything()]);
   });
 
+  it('answers whoever connects while the machine is too busy to run it', async () => {
+    for (let i = 0; i < 3; i++) {
+      await start({});
+      const pids = [service.pid, ...service.workers];
+      const ended = service.end('SIGTERM');
+      await delay(10);
+      for (const pid of pids) process.kill(pid, 'SIGSTOP');
+      const requests = Array.from({ length: 20 }, () => connection(LIST));
+      const received = requests.map(async (opened) => {
+        const socket = await opened;
+        let text = '';
+        socket.setEncoding('latin1').on('data', (part: string) => (text += part));
+        await once(socket, 'close');
+        return text.split('\r\n')[0];
+      });
+      await Promise.all(requests);
+      await delay(200);
+      for (const pid of pids) process.kill(pid, 'SIGCONT');
+      expect(await Promise.all(received)).toEqual(Array<string>(20).fill('HTTP/1.1 200 OK'));
+      expect(await ended).toBe(0);
+    }
+  });
+
   it('answers all that was sent before the signal, though it has read nothing of it', async () => {
     await start({});
     const pids = [service.pid, ...service.workers];
