@@ -199,7 +199,7 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
 function loadEnvFile(): void {
   if (!existsSync('.env')) return;
   try {
-    setVariables({ ...parseEnv(readSettingFile('.env')), ...process.env } as Record<string, string>);
+    setVariables({ ...parseEnv(readSettingFile('.env')), ...environment() } as Record<string, string>);
   } catch (error) {
     throw new UsageError(`.env must be a file of settings, NAME=value in each line, but ${(error as Error).message}.`, {
       cause: error,
