@@ -175,8 +175,8 @@ function sqliteStore(): string {
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { ApiDocument } = await import('./adapters/http/docs/api-document.js');
-  const { createApp } = await import('./app.js');
   const { Log } = await import('./adapters/log/log.js');
+  const { createApp } = await import('./app.js');
   const log = new Log({ level: 'error', json: false }, (line) => void process.stderr.write(line));
   const app = await createApp(
     {

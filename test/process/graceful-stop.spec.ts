@@ -88,19 +88,14 @@ describe('a service that is told to stop', () => {
     left.close();
   });
 
-  it('exits with 1 if what is under way is not finished in time', async () => {
-    const port = await start({ STOP_TIMEOUT: '200' });
-    const lock = openDatabase();
-    lock.exec('BEGIN IMMEDIATE');
-    const answer = ask(port, '{"name":"Bella","categoryId":42}').catch(() => 'cut off');
-    await ask(port);
-    expect(await service.end('SIGTERM')).toBe(1);
-    expect(await answer).toBe('cut off');
-    lock.close();
-  });
-
-  it('exits with 1 all the same if there is next to no time behind the delay of the stop', async () => {
-    const port = await start({ STOP_TIMEOUT: '203', STOP_DELAY: '200', STOP_LINGER: '1' });
+  it.each([
+    ['', { STOP_TIMEOUT: '200' }],
+    [
+      ', be there next to no time behind the delay of the stop',
+      { STOP_TIMEOUT: '203', STOP_DELAY: '200', STOP_LINGER: '1' },
+    ],
+  ])('exits with 1 if what is under way is not finished in time%s', async (_when, variables) => {
+    const port = await start(variables);
     const lock = openDatabase();
     lock.exec('BEGIN IMMEDIATE');
     const answer = ask(port, '{"name":"Bella","categoryId":42}').catch(() => 'cut off');

@@ -70,6 +70,15 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
     return socket;
   }
 
+  /** The first line of what comes on a connection until its end. */
+  async function statusLine(opened: Promise<Socket>): Promise<string | undefined> {
+    const socket = await opened;
+    let text = '';
+    socket.setEncoding('latin1').on('data', (part: string) => (text += part));
+    await once(socket, 'close');
+    return text.split('\r\n')[0];
+  }
+
   /** Resolves once no connection is taken any more. */
   async function untilClosed(): Promise<void> {
     const end = performance.now() + PATIENCE;
@@ -249,13 +258,7 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
       await delay(10);
       for (const pid of pids) process.kill(pid, 'SIGSTOP');
       const requests = Array.from({ length: 20 }, () => connection(LIST));
-      const received = requests.map(async (opened) => {
-        const socket = await opened;
-        let text = '';
-        socket.setEncoding('latin1').on('data', (part: string) => (text += part));
-        await once(socket, 'close');
-        return text.split('\r\n')[0];
-      });
+      const received = requests.map(statusLine);
       await Promise.all(requests);
       await delay(200);
       for (const pid of pids) process.kill(pid, 'SIGCONT');
@@ -269,13 +272,7 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
     const pids = [service.pid, ...service.workers];
     for (const pid of pids) process.kill(pid, 'SIGSTOP');
     const requests = Array.from({ length: 50 }, () => connection(LIST));
-    const received = requests.map(async (opened) => {
-      const socket = await opened;
-      let text = '';
-      socket.setEncoding('latin1').on('data', (part: string) => (text += part));
-      await once(socket, 'close');
-      return text.split('\r\n')[0];
-    });
+    const received = requests.map(statusLine);
     await Promise.all(requests);
     const stopped = stop();
     for (const pid of pids) process.kill(pid, 'SIGCONT');

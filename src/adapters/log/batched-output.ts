@@ -97,19 +97,15 @@ export class BatchedOutput {
   /** Node would write what fits, drop the rest of it, and not tell: here it is written when there is room again. */
   private writeToFile(batch: Batch): void {
     try {
-      this.writeAll(batch);
-      this.written(batch);
+      while (batch.bytes.length > 0) {
+        const count = writeSync(1, batch.bytes);
+        batch.bytes = batch.bytes.subarray(count);
+        this.waitingBytes -= count;
+      }
     } catch {
-      setTimeout(() => this.writeToFile(batch), FULL).unref();
+      return void setTimeout(() => this.writeToFile(batch), FULL).unref();
     }
-  }
-
-  private writeAll(batch: Batch): void {
-    while (batch.bytes.length > 0) {
-      const count = writeSync(1, batch.bytes);
-      batch.bytes = batch.bytes.subarray(count);
-      this.waitingBytes -= count;
-    }
+    this.written(batch);
   }
 
   private written(batch: Batch, error?: Error | null): void {

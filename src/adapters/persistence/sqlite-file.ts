@@ -5,15 +5,16 @@ import { quoted, UsageError } from '../../application/errors.js';
 /** How a SQLite database begins (https://www.sqlite.org/fileformat.html, section 1.3). */
 const MAGIC = 'SQLite format 3\0';
 
+/** What a setting takes that names a SQLite database, be it there or not. */
+export const SQLITE_FILE = 'sqlite:FILE, a file that is a database or can be made';
+
 /**
  * Makes the file of a SQLite database, and its folder, the owner's alone, if they are not there. Throws `UsageError`, one line that
  * begins with the setting's `name`, if there can be no database at this path.
  */
 export function makeSqliteFile(name: string, file: string): void {
   const trouble = troubleOf(file, true);
-  if (trouble !== undefined) {
-    throw new UsageError(`${name} must be sqlite:FILE, a file that is a database or can be made; ${trouble}.`);
-  }
+  if (trouble !== undefined) throw new UsageError(`${name} must be ${SQLITE_FILE}; ${trouble}.`);
 }
 
 /** Throws `UsageError`, one line that begins with the `name` of what names the file, if it is no SQLite database; makes nothing. */
@@ -22,13 +23,9 @@ export function findSqliteFile(name: string, file: string): void {
   if (trouble !== undefined) throw new UsageError(`${name} must name a SQLite database that is there; ${trouble}.`);
 }
 
-/** Throws `UsageError`, one line that begins with the setting's `name`, if at this path is what is no file: nothing may take its place. */
-export function refuseOtherThanFile(name: string, file: string): void {
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-    throw new UsageError(
-      `${name} must be sqlite:FILE, a file that is a database or can be made; ${quoted(file)} is no file.`,
-    );
-  }
+/** What is wrong with a path at which something is that is no file, and that nothing may take the place of; undefined if a file is there, or nothing. */
+export function noFile(path: string): string | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === false ? `${quoted(path)} is no file` : undefined;
 }
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;

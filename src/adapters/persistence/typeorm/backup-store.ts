@@ -16,7 +16,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
 import { quoted, StoreUnavailable, UsageError } from '../../../application/errors.js';
 import { DatabaseLimits } from '../database-url.js';
-import { makeFolder, refuseOtherThanFile } from '../sqlite-file.js';
+import { makeFolder, noFile, SQLITE_FILE } from '../sqlite-file.js';
 import { contentsOf, CopyReport, requireSchema } from './copy-store.js';
 import { said } from './database.js';
 import { withEngine } from './open-database.js';
@@ -58,7 +58,8 @@ export async function makeBackup(file: string, target: string, limits: DatabaseL
  * with `UsageError`, and changes nothing, if the backup is not sound, or anybody has the store open.
  */
 export async function restoreBackup(file: string, backup: string, limits: DatabaseLimits): Promise<RestoreReport> {
-  refuseOtherThanFile('DATABASE_URL', file);
+  const trouble = noFile(file);
+  if (trouble !== undefined) throw new UsageError(`DATABASE_URL must be ${SQLITE_FILE}; ${trouble}.`);
   makeFolder(dirname(resolve(file)));
   return inFolderBeside(file, async (made) => {
     copyFileSync(backup, made);

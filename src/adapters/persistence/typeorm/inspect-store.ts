@@ -1,9 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
-import { quoted, UsageError } from '../../../application/errors.js';
+import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
 import { ApiKey, retiredName } from '../../../domain/keys/api-key.js';
 import { DatabaseLimits, DatabaseUrl } from '../database-url.js';
 import { sqliteFileFindings } from '../file-findings.js';
+import { noFile, SQLITE_FILE } from '../sqlite-file.js';
 import { said } from './database.js';
 import { connect, disconnect, Engine } from './engines/engine.js';
 import { ApiKeySchema } from './keys/api-key.schema.js';
@@ -24,10 +25,8 @@ export async function inspectStore(url: DatabaseUrl, limits: DatabaseLimits, con
   if (url.engine === 'memory') {
     return [ok('database', 'memory, which is gone with the process'), ...keyFindings([], configured)];
   }
-  if (url.engine === 'sqlite' && existsSync(url.file) && !statSync(url.file).isFile()) {
-    const found = `${quoted(url.file)} is no file.`;
-    return [fail('database', found, 'DATABASE_URL must be sqlite:FILE, a file that is a database or can be made.')];
-  }
+  const trouble = url.engine === 'sqlite' ? noFile(url.file) : undefined;
+  if (trouble !== undefined) return [fail('database', `${trouble}.`, `DATABASE_URL must be ${SQLITE_FILE}.`)];
   const files = url.engine === 'sqlite' ? sqliteFileFindings(url.file) : [];
   if (url.engine === 'sqlite' && (!existsSync(url.file) || statSync(url.file).size === 0)) {
     return [ok('database', 'none yet: the first start makes it'), ...files, ...keyFindings([], configured)];
