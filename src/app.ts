@@ -4,20 +4,12 @@ import { ApiDocument } from './adapters/http/docs/api-document.js';
 import type { ExchangeObserver } from './adapters/http/server/exchange.js';
 import { PetstoreAdapter } from './adapters/http/server/petstore.adapter.js';
 import { Log } from './adapters/log/log.js';
-import type { StopStep } from './adapters/net/stop-step.js';
 import { AppModule } from './app.module.js';
 import { Config } from './config.js';
 import packageJson from '../package.json' with { type: 'json' };
 
-/**
- * The service as the configuration says, ready to listen: what production runs and what every HTTP test runs. `together` is for one of several
- * processes on one port; see `PetstoreAdapter`.
- */
-export async function createApp(
-  config: Config,
-  log: Log,
-  together?: (step: StopStep) => Promise<void>,
-): Promise<INestApplication> {
+/** The service as the configuration says, ready to be handed connections: what production runs and what every HTTP test runs. */
+export async function createApp(config: Config, log: Log): Promise<INestApplication> {
   // What is put together before Nest is told of it has things to say too.
   Logger.overrideLogger(log);
   const metrics = config.metrics && new (await import('./adapters/metrics/metrics.js')).Metrics(config.metrics);
@@ -35,7 +27,7 @@ export async function createApp(
   };
   const app = await NestFactory.create(
     AppModule.of(config, metrics, tracing),
-    new PetstoreAdapter(config.http, observer, together),
+    new PetstoreAdapter(config.http, observer),
     {
       bodyParser: false,
       logger: log,

@@ -20,6 +20,8 @@ export interface Config {
   readonly database: DatabaseUrl;
   /** For how long new connections are still taken once the service is told to stop, in milliseconds. */
   readonly stopDelay: number;
+  /** Within what time those are taken behind it that have come to this machine, in milliseconds. */
+  readonly takeTimeout: number;
   /** Within what time a stop must be done, in milliseconds. */
   readonly stopTimeout: number;
   readonly databaseLimits: DatabaseLimits;
@@ -146,6 +148,7 @@ export function readConfig(env: Environment = environment()): Config {
     workers,
     production,
     stopDelay,
+    takeTimeout: Math.ceil(0.1 * (stopTimeout - stopDelay)),
     stopTimeout,
     database,
     databaseLimits,
@@ -163,7 +166,7 @@ export function readConfig(env: Environment = environment()): Config {
       maxConnections: integer('MAX_CONNECTIONS', 10_000, 1, 1_000_000),
       stopLinger,
       // The rest is for the traces, the store and the log.
-      closeTimeout: Math.ceil(0.9 * (stopTimeout - stopDelay)),
+      closeTimeout: Math.ceil(0.8 * (stopTimeout - stopDelay)),
       rateLimit,
       authFailureLimit,
     },

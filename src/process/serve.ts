@@ -1,8 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Server } from 'node:net';
+import type { Server } from 'node:http';
 import { Log } from '../adapters/log/log.js';
-import type { StopStep } from '../adapters/net/stop-step.js';
-import { listen } from '../adapters/net/listen.js';
+import { handTo, Listener, type ListenerSettings } from '../adapters/net/listener.js';
 import { StoreUnavailable } from '../application/errors.js';
 import { HealthService } from '../application/health.service.js';
 import { ApiKeyService } from '../application/keys/api-key.service.js';
@@ -11,26 +9,46 @@ import type { Config } from '../config.js';
 import { stopOnSignal } from './graceful-stop.js';
 import { greet, type KeysFound, type Opening } from './greeting.js';
 
+/** Where the connections of a process come from. */
+export interface Source {
+  /** Has them come to a server; resolves to the address that clients know, as `http://host:port`, and rejects with `UsageError` if there is none. */
+  open(server: Server): Promise<string>;
+  /** Resolves once none comes any more. */
+  close(): Promise<void>;
+}
+
 /** Serves by this process alone until SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<void> {
   const log = new Log(config.log);
-  const { opening } = await open(config, log);
+  const { opening } = await open(config, log, new FromThePort(config));
   greet(opening, config, log);
+}
+
+/** The connections that a process takes by itself. */
+export class FromThePort implements Source {
+  private listener: Listener | undefined;
+
+  constructor(private readonly settings: ListenerSettings) {}
+
+  open(server: Server): Promise<string> {
+    this.listener = new Listener(this.settings, (socket) => void (handTo(server, socket) || socket.destroy()));
+    return this.listener.open();
+  }
+
+  async close(): Promise<void> {
+    await this.listener?.close();
+  }
 }
 
 /**
  * Serves until SIGTERM or SIGINT: then takes no connection any more, finishes what is under way, and closes the store. Resolves, once it
  * serves, to what there is to say of that, and to what stops it without a signal.
  */
-export async function open(
-  config: Config,
-  log: Log,
-  together?: (step: StopStep) => Promise<void>,
-): Promise<{ opening: Opening; stop: () => void }> {
-  const app = await createApp(config, log, together);
+export async function open(config: Config, log: Log, source: Source): Promise<{ opening: Opening; stop: () => void }> {
+  const app = await createApp(config, log);
   let address: string;
   try {
-    address = await listen(app.getHttpServer() as Server, config, { port: 'PORT', host: 'HOST' });
+    address = await source.open(app.getHttpServer() as Server);
   } catch (error) {
     // What is left open would keep the process.
     await app.close();
@@ -38,7 +56,7 @@ export async function open(
   }
   const stop = stopOnSignal(async () => {
     app.get(HealthService).beginStop();
-    await delay(config.stopDelay);
+    await source.close();
     await app.close();
   }, config.stopTimeout);
   return { opening: { address, keys: await keysFound(config, app.get(ApiKeyService)) }, stop };

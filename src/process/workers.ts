@@ -1,26 +1,45 @@
 import cluster, { Worker } from 'node:cluster';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Log } from '../adapters/log/log.js';
-import type { StopStep } from '../adapters/net/stop-step.js';
+import { handTo, Listener } from '../adapters/net/listener.js';
+import { UsageError } from '../application/errors.js';
+import { within } from '../application/within.js';
 import type { Config } from '../config.js';
+import { Distribution, type Offer, type Reply, tell } from './distribution.js';
 import { stopOnSignal } from './graceful-stop.js';
 import { greet, type Opening } from './greeting.js';
-import { closeUntaken } from './untaken-connections.js';
+import type { Source } from './serve.js';
 
 /** What tells a worker to stop in order. */
 const STOP = 'stop';
 
-/** What primary and workers tell each other. */
-interface Message {
-  /** The worker serves. */
+/** What a worker tells the primary. */
+interface FromWorker extends Reply {
+  /** It could serve, and wants connections. */
+  readonly isReady?: boolean;
+  /** It serves. */
   readonly opening?: Opening;
-  /** The step of a stop that the worker has come to. */
-  readonly reached?: StopStep;
-  /** The step that all workers have come to. */
-  readonly passed?: StopStep;
+  /** It stops, and wants to be told when no connection comes any more. */
+  readonly leaves?: boolean;
+}
+
+/** What the primary tells a worker. */
+interface FromPrimary extends Offer {
+  /** Where connections are taken for it. */
+  readonly address?: string;
+  /** Why none can be. */
+  readonly complaint?: string;
+  /** No connection comes any more. */
+  readonly isClosed?: boolean;
 }
 
 /** How long to wait before a worker is replaced, in milliseconds: others may have ended with it. */
 const FIRST_PAUSE = 100;
+
+/** Within what time the signal that stopped a worker comes to the primary, if it does, in milliseconds. */
+const SAME_SIGNAL = 100;
 
 /** The longest pause, in milliseconds; each one is twice the one before for as long as no worker comes to serve. */
 const LONGEST_PAUSE = 10_000;
@@ -51,13 +70,11 @@ export async function work(config: Config): Promise<void> {
   const { open } = await import('./serve.js');
   const { stopDelay } = config;
   const stopTimeout = stopDelay + SHARE * (config.stopTimeout - stopDelay);
-  const together = (step: StopStep) =>
-    new Promise<void>((resolve) => {
-      if (!worker.isConnected()) return resolve();
-      worker.on('message', ({ passed }: Message) => passed === step && resolve());
-      tell(worker, { reached: step });
-    });
-  const { opening, stop } = await open({ ...config, stopTimeout }, new Log(config.log), together);
+  const { opening, stop } = await open(
+    { ...config, stopTimeout },
+    new Log(config.log),
+    new FromThePrimary(worker, config),
+  );
   worker.on('message', (message) => message === STOP && stop());
   worker.on('disconnect', () => {
     // Else Node would end it at once if the primary is gone.
@@ -67,24 +84,60 @@ export async function work(config: Config): Promise<void> {
   tell(worker, { opening });
 }
 
+/** The connections of a worker, which its primary takes. */
+class FromThePrimary implements Source {
+  constructor(
+    private readonly worker: Worker,
+    private readonly config: Config,
+  ) {}
+
+  async open(server: Server): Promise<string> {
+    let latest: number | undefined;
+    this.worker.on('message', ({ offered, sought }: FromPrimary, socket?: Socket) => {
+      if (offered !== undefined) {
+        latest = offered;
+        tell(this.worker, socket && handTo(server, socket) ? { taken: offered } : { refused: offered });
+      } else if (sought !== undefined && sought !== latest) tell(this.worker, { refused: sought });
+    });
+    const { address, complaint } = await this.ask({ isReady: true }, (told) => told.address ?? told.complaint);
+    if (address === undefined) throw new UsageError(String(complaint));
+    return address;
+  }
+
+  async close(): Promise<void> {
+    const { worker } = this;
+    if (!worker.isConnected()) return;
+    const { stopDelay, takeTimeout } = this.config;
+    const gone = new Promise((resolve) => worker.once('disconnect', resolve));
+    const closed = this.ask({ leaves: true }, ({ isClosed }) => isClosed);
+    const tooLate = () => new Error('The primary takes too long.');
+    await within(stopDelay + 2 * takeTimeout, Promise.race([closed, gone]), tooLate).catch(() => undefined);
+  }
+
+  private ask(message: FromWorker, isAnswer: (told: FromPrimary) => unknown): Promise<FromPrimary> {
+    return new Promise((resolve) => {
+      this.worker.on('message', (told: FromPrimary) => isAnswer(told) && resolve(told));
+      tell(this.worker, message);
+    });
+  }
+}
+
 /**
- * The process that starts the workers, hands them the connections and replaces those that end. It loads nothing of the service, so
- * that it is small and has nothing to fail by.
+ * The process that starts the workers, takes the connections and hands them over, and replaces the workers that end. It loads nothing of the
+ * service, so that it is small and has nothing to fail by.
  */
 class Primary {
   /** The workers that answer requests. */
   readonly serving = new Set<Worker>();
   private readonly workers = new Set<Worker>();
 
-  /** Those of them that listen. */
-  private readonly listening = new Set<Worker>();
-
-  /** The step of a stop that each worker has come to, and what it does behind it. */
-  private readonly reached = new Map<Worker, StopStep | 'closing' | 'ending'>();
+  private readonly distribution: Distribution;
+  private readonly listener: Listener;
+  private address: Promise<string> | undefined;
+  private closed: Promise<void> | undefined;
   private readonly log: Log;
   private readonly stop: () => void;
   private opening: Opening | undefined;
-  private port: number | undefined;
   private isOpen = false;
   private isStopping = false;
   private hasFailed = false;
@@ -92,6 +145,8 @@ class Primary {
 
   constructor(private readonly config: Config) {
     this.log = new Log(config.log);
+    this.distribution = new Distribution(config.http.maxConnections);
+    this.listener = new Listener(config, (socket) => this.distribution.hand(socket));
     this.stop = stopOnSignal(
       () => this.close(),
       config.stopTimeout,
@@ -107,13 +162,11 @@ class Primary {
     if (this.isStopping) return;
     let worker: Worker;
     try {
-      // If any free port would do, those that listen on the one that was found hold it; if none does, it has to be asked for.
-      worker = cluster.fork(this.port && this.serving.size === 0 ? { PORT: this.port } : {});
+      worker = cluster.fork();
     } catch (error) {
       return this.notStarted(error as Error, pause);
     }
     this.workers.add(worker);
-    worker.once('online', () => closeUntaken(worker, this.listening));
     worker.on('error', (error) => {
       // What cannot be sent to a worker is told by its end; one that could not be started has none.
       if (worker.process.pid !== undefined) return;
@@ -121,10 +174,10 @@ class Primary {
       this.left(worker);
       this.notStarted(error, pause);
     });
-    worker.once('listening', ({ port }) => (this.port = port));
-    worker.on('message', ({ opening, reached }: Message) => {
+    worker.on('message', ({ isReady, opening, leaves }: FromWorker) => {
+      if (isReady) void this.listenFor(worker);
       if (opening) this.serves(worker, opening);
-      if (reached) this.reaches(worker, reached);
+      if (leaves) void this.leaves(worker);
     });
     worker.once('exit', (code, signal: string | null) => {
       const served = this.left(worker);
@@ -133,9 +186,18 @@ class Primary {
     });
   }
 
+  private async listenFor(worker: Worker): Promise<void> {
+    try {
+      this.address ??= this.listener.open();
+      tell(worker, { address: await this.address });
+    } catch (error) {
+      tell(worker, { complaint: (error as Error).message });
+    }
+  }
+
   private serves(worker: Worker, opening: Opening): void {
     this.serving.add(worker);
-    this.listening.add(worker);
+    this.distribution.add(worker);
     if (this.isStopping) return tell(worker, STOP);
     if (!this.opening) {
       this.opening = opening;
@@ -167,40 +229,21 @@ class Primary {
   private left(worker: Worker): boolean {
     this.workers.delete(worker);
     const served = this.serving.delete(worker);
-    this.listening.delete(worker);
-    this.reached.delete(worker);
-    this.tellPassed();
     if (this.workers.size === 0) this.allLeft?.();
     return served;
   }
 
-  private reaches(worker: Worker, step: StopStep): void {
-    if (step === 'closed') this.listening.delete(worker);
-    this.reached.set(worker, step);
-    // One that is stopped by itself has nobody to wait for.
-    if (this.isStopping) this.tellPassed();
-    else this.pass(worker, step);
-  }
-
-  private pass(worker: Worker, step: StopStep): void {
-    this.reached.set(worker, step === 'quiet' ? 'closing' : 'ending');
-    tell(worker, { passed: step });
-  }
-
-  /**
-   * Has the workers go on with their stop, once all of them have come so far: but for one, all close, which takes what those that are closed do not
-   * take; then that one; and then all of them answer.
-   */
-  private tellPassed(): void {
-    const those = (at?: StopStep | 'closing') => [...this.serving].filter((worker) => this.reached.get(worker) === at);
-    if (those().length + those('closing').length > 0) return;
-    const quiet = those('quiet');
-    for (const worker of quiet.length > 1 ? quiet.slice(1) : quiet) this.pass(worker, 'quiet');
-    if (quiet.length === 0) for (const worker of those('closed')) this.pass(worker, 'closed');
+  private async leaves(worker: Worker): Promise<void> {
+    // A signal to all processes may come to this one last.
+    if (!this.closed) await delay(SAME_SIGNAL);
+    if (!this.closed) this.distribution.remove(worker);
+    await this.closed;
+    tell(worker, { isClosed: true });
   }
 
   private async close(): Promise<void> {
     this.isStopping = true;
+    this.closed = this.listener.close().then(() => this.distribution.done());
     for (const worker of this.workers) {
       if (this.serving.has(worker)) tell(worker, STOP);
       else worker.process.kill();
@@ -213,9 +256,4 @@ class Primary {
     for (const worker of this.workers) worker.process.kill('SIGKILL');
     process.exit(1);
   }
-}
-
-/** Sends a message. If the other side has ended, it gets lost, and the `exit` event tells of that end. */
-function tell(worker: Worker, message: string | Message): void {
-  worker.send(message, () => undefined);
 }

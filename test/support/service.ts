@@ -1,4 +1,4 @@
-import { AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { IncomingHttpHeaders, request as httpRequest, Server } from 'node:http';
 import { INestApplication } from '@nestjs/common';
 import { ApiDocument } from '../../src/adapters/http/docs/api-document.js';
@@ -6,6 +6,7 @@ import { Log } from '../../src/adapters/log/log.js';
 import { createApp } from '../../src/app.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { readConfig } from '../../src/config.js';
+import { FromThePort } from '../../src/process/serve.js';
 import { ApiContract } from './api-contract.js';
 import { refuseContentHeaders } from './bodiless.js';
 
@@ -32,6 +33,7 @@ export class Service {
     readonly app: INestApplication,
     readonly port: number,
     readonly key: string,
+    private readonly source: FromThePort,
   ) {}
 
   /**
@@ -45,12 +47,12 @@ export class Service {
   ): Promise<Service> {
     const config = readConfig({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...environment });
     const app = await createApp(config, new Log(config.log, write));
-    await app.listen(port, '127.0.0.1');
-    const { port: actual } = (app.getHttpServer() as Server).address() as AddressInfo;
+    const source = new FromThePort({ host: '127.0.0.1', port, stopDelay: 0, takeTimeout: 0 });
+    const actual = Number(new URL(await source.open(app.getHttpServer() as Server)).port);
     const keys = app.get(ApiKeyService);
     const others = config.apiKeys.length > 0 ? 0 : (await keys.list()).length;
     const key = config.apiKeys[0] ?? (await keys.create(others === 0 ? 'test' : `test-${others}`)).text;
-    return new Service(app, actual, key);
+    return new Service(app, actual, key, source);
   }
 
   /**
@@ -100,6 +102,7 @@ export class Service {
   }
 
   async stop(): Promise<void> {
+    await this.source.close();
     await this.app.close();
   }
 

@@ -1,11 +1,9 @@
 import { createServer, Server } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
-import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
+import type { Socket } from 'node:net';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { within } from '../../../application/within.js';
-import type { StopStep } from '../../net/stop-step.js';
 import { noteConnection } from '../end-of-turn.js';
 import { ApiError } from '../errors/api-error.js';
 import { HttpSettings } from '../http-settings.js';
@@ -28,9 +26,6 @@ const logger = new Logger('http');
 /** How often connections are looked at for one that is too slow, in milliseconds. */
 const CHECK_INTERVAL = 1_000;
 
-/** For how long no connection must have come for none to be waiting, in milliseconds. */
-const QUIET = 50;
-
 /**
  * Nest on Express, whose requests and responses are born with Express's prototypes: Express gives each of them its prototype, which costs
  * nothing if it is there already, and half of all the time if it is not.
@@ -38,15 +33,12 @@ const QUIET = 50;
 export class PetstoreAdapter extends ExpressAdapter {
   private readonly connections = new Map<Socket, Connection>();
   private readonly stop: Stop;
+  private allEnded: (() => void) | undefined;
 
-  /**
-   * `observer` is told of every request. If other processes listen on the same port, `together` resolves once all of them have come to the same step of
-   * a stop.
-   */
+  /** `observer` is told of every request. */
   constructor(
     private readonly settings: HttpSettings,
     private readonly observer: ExchangeObserver,
-    private readonly together?: (step: StopStep) => Promise<void>,
   ) {
     const app = express();
     // The router takes these when it is first used, and never again.
@@ -67,31 +59,20 @@ export class PetstoreAdapter extends ExpressAdapter {
   }
 
   /**
-   * Takes no connection any more, and resolves when those there are have ended: each behind its last answer, or once it has been silent
-   * for a moment. What has not ended in time is cut off; the exit code tells if an answer was owed there.
+   * Resolves when all connections have ended: each behind its last answer, or once it has been silent for a moment. What has not ended in time
+   * is cut off; the exit code tells if an answer was owed there.
    */
   override async close(): Promise<void> {
     const server = this.httpServer as unknown as Server;
-    if (!server.listening) return;
     this.stop.since = performance.now();
     const deadline = setTimeout(() => this.cutOff(), this.settings.closeTimeout);
-    const end = this.stop.since + this.stop.patience;
-    const { untilQuiet, goOn } = this.takeWaiting(server, end);
-    await untilQuiet();
-    // Whoever is answered may connect again at once, and what others still listen for then would be reset.
-    await this.waitForOthers('quiet', end);
-    // Those that listen no more have left theirs to this one.
-    if (this.together) await untilQuiet();
-    // Not http's own, which cuts idle connections off, with what is on its way on them, and stops the clock of slow requests.
-    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-    await this.waitForOthers('closed', end);
-    goOn();
     await this.endStill(server);
     const still = setInterval(() => void this.endStill(server), Math.ceil(this.stop.linger / 4));
-    await closed;
+    if (this.connections.size > 0) await new Promise<void>((resolve) => (this.allEnded = resolve));
     clearInterval(still);
     clearTimeout(deadline);
-    // Only stops that clock now.
+    process.off('exit', this.failIfOwing);
+    // Not before, since it cuts idle connections off, with what is on its way on them, and stops the clock of slow requests.
     server.close();
   }
 
@@ -101,7 +82,7 @@ export class PetstoreAdapter extends ExpressAdapter {
     class AppResponse extends Response {}
     app.request = Object.assign(AppRequest.prototype, { app }) as unknown as express.Request;
     app.response = Object.assign(AppResponse.prototype, { app }) as unknown as express.Response;
-    const { headersTimeout, requestTimeout, keepAliveTimeout, idleTimeout, maxConnections } = this.settings;
+    const { headersTimeout, requestTimeout, keepAliveTimeout, idleTimeout } = this.settings;
     const server = createServer<typeof Request, typeof Response>({
       IncomingMessage: AppRequest,
       ServerResponse: AppResponse,
@@ -113,51 +94,16 @@ export class PetstoreAdapter extends ExpressAdapter {
       joinDuplicateHeaders: false,
     });
     server.timeout = idleTimeout;
-    server.maxConnections = maxConnections;
     // Node leaves out what is past a number of lines; their length is bounded as it is.
     server.maxHeadersCount = 0;
     // Not in Node's manual: a client that has sent its end is answered all the same.
     Object.assign(server, { httpAllowHalfOpen: true });
     this.listenTo(server, app);
+    // It does not listen by itself, and its clock of slow requests begins with this.
+    server.emit('listening');
+    // Should the process end before it cuts them off.
+    process.on('exit', this.failIfOwing);
     this.httpServer = server as unknown as Server;
-  }
-
-  /**
-   * Takes the connections that the system holds ready, and reads nothing meanwhile: those left when the server stops listening are reset,
-   * with the requests that are on them. A worker gets them one after the other from the primary. `untilQuiet` resolves once none has come for
-   * a moment, and `goOn` has all of them read again.
-   */
-  private takeWaiting(server: Server, end: number): { untilQuiet: () => Promise<void>; goOn: () => void } {
-    const paused = new Set<Socket>();
-    let taken = false;
-    const note = (socket: Socket) => {
-      taken = true;
-      // Node has it read from the next tick on.
-      process.nextTick(() => paused.add(socket.pause()));
-    };
-    for (const socket of this.connections.keys()) if (!socket.isPaused()) paused.add(socket.pause());
-    server.on('connection', note);
-    return {
-      untilQuiet: async () => {
-        do {
-          taken = false;
-          await delay(QUIET);
-          // On a busy machine the time is over before anybody has looked at what came meanwhile.
-          await immediate();
-        } while (taken && performance.now() < end);
-      },
-      goOn: () => {
-        server.off('connection', note);
-        for (const socket of paused) socket.resume();
-      },
-    };
-  }
-
-  private async waitForOthers(step: StopStep, end: number): Promise<void> {
-    if (!this.together) return;
-    await within(end - performance.now(), this.together(step), () => new Error('Others take too long.')).catch(
-      () => undefined,
-    );
   }
 
   /** Ends the connections that stand still, once all is read that has come by now. */
@@ -189,9 +135,13 @@ export class PetstoreAdapter extends ExpressAdapter {
     const connectionOf = (socket: unknown) => this.connections.get(socket as Socket);
     server.on('connection', (socket) => {
       noteConnection();
-      const { requestTimeout } = this.settings;
+      const { maxConnections, requestTimeout } = this.settings;
+      if (this.connections.size >= maxConnections) return void socket.destroy();
       this.connections.set(socket, new Connection(socket, this.observer.request, this.stop, requestTimeout));
-      socket.once('close', () => this.connections.delete(socket));
+      socket.once('close', () => {
+        this.connections.delete(socket);
+        if (this.connections.size === 0) this.allEnded?.();
+      });
     });
     const requested = (request: Request, response: Response) => {
       const connection = connectionOf(request.socket);
@@ -217,8 +167,5 @@ export class PetstoreAdapter extends ExpressAdapter {
       if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') connectionOf(socket)?.timeOut();
       else connectionOf(socket)?.fail(answerTo(error));
     });
-    // Should the process end before it cuts them off.
-    server.on('listening', () => process.on('exit', this.failIfOwing));
-    server.on('close', () => process.off('exit', this.failIfOwing));
   }
 }
