@@ -17,10 +17,7 @@ const RESTARTS = Number(process.env.ROLLING_RESTARTS ?? 4);
 /** How often a service is stopped that its clients talk to directly. */
 const STOPS = Number(process.env.STOPS ?? 5);
 
-/**
- * How many clients keep their connection, and how many make one for each request, with one process: of several, the primary goes on taking connections for a
- * moment when the last worker takes none any more; see docs/edge.md.
- */
+/** How many clients keep their connection, and how many make one for each request. */
 const CLIENTS = 32;
 const VISITORS = 16;
 
@@ -165,7 +162,7 @@ describe.each([1, 2])('a service by %i processes that is stopped under load', (w
             return { end: useUntilClosed(connection, traffic, THINKING[client % THINKING.length]) };
           }),
         );
-        const visitors = Array.from({ length: workers === 1 ? VISITORS : 0 }, () => connectUntilRefused(port, traffic));
+        const visitors = Array.from({ length: VISITORS }, () => connectUntilRefused(port, traffic));
         await pause(300 + 500 * Math.random());
         times.push(await stop(service));
         await Promise.all(visitors);

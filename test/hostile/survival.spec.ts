@@ -95,6 +95,32 @@ describe.each([1, 2])('a service of %i process(es) outlives', (workers) => {
     }
     for (let i = 0; i < workers; i++) expectError(await Connection.ask(service().port, wrong), 'invalid_field');
   });
+
+  it('more connections at once than it has descriptors for, again and again', async () => {
+    // Not the primary, which would refuse them.
+    for (const pid of service().pids.slice(-workers)) {
+      const used = readdirSync(`/proc/${pid}/fd`).length;
+      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${used + 8}:`]);
+    }
+    try {
+      for (let round = 0; round < 3; round++) {
+        const flood = await Promise.all(Array.from({ length: 60 }, () => Connection.open(service().port)));
+        await pause(300);
+        for (const connection of flood) connection.destroy();
+        // Each worker serves again, as soon as it has seen the ends of those.
+        const live = () => Connection.ask(service().port, bytes(get('/health/live')));
+        const end = performance.now() + 5_000;
+        for (let served = 0; served < 4 * workers;) {
+          const answer = await live().catch(() => undefined);
+          served = answer?.status === 200 ? served + 1 : 0;
+          if (served === 0) await pause(20);
+          expect(performance.now()).toBeLessThan(end);
+        }
+      }
+    } finally {
+      for (const pid of service().pids) execFileSync('prlimit', ['--pid', String(pid), '--nofile=4096:']);
+    }
+  });
 });
 
 describe.each([1, 2])('of %i process(es), without a key', (workers) => {
