@@ -55,6 +55,11 @@ export function setVariables(variables: Readonly<Record<string, string>>): void 
   Object.assign(process.env, variables);
 }
 
+/** The files that OpenTelemetry reads to reach a collector by TLS. */
+const COLLECTOR_FILES = ['', 'TRACES_'].flatMap((signal) =>
+  ['CERTIFICATE', 'CLIENT_CERTIFICATE', 'CLIENT_KEY'].map((file) => `OTEL_EXPORTER_OTLP_${signal}${file}`),
+);
+
 /**
  * Reads the environment, the only place that does; throws `UsageError`, one line that names the variable and says what it takes. A
  * variable that is set to nothing is as good as unset.
@@ -135,6 +140,7 @@ export function readConfig(env: Environment = environment()): Config {
   }
 
   const endpoint = collector('OTEL_EXPORTER_OTLP_ENDPOINT', text('OTEL_EXPORTER_OTLP_ENDPOINT'));
+  if (endpoint !== undefined) for (const name of COLLECTOR_FILES) checkFile(name, text(name));
   const tracing = {
     serviceName: text('OTEL_SERVICE_NAME') ?? 'petstore',
     sampler: oneOf('OTEL_TRACES_SAMPLER', text('OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on', SAMPLERS),
@@ -206,6 +212,16 @@ function collector(name: string, value: string | undefined): string | undefined 
     );
   }
   return url.href.replace(/\/$/, '');
+}
+
+/** Whoever sends the traces reads the file, and would wait for a pipe. */
+function checkFile(name: string, path: string | undefined): void {
+  if (path === undefined) return;
+  try {
+    readSettingFile(path);
+  } catch (error) {
+    throw new UsageError(`${name} must be the path of a PEM file, but ${(error as Error).message}.`);
+  }
 }
 
 function keysFile(path: string | undefined): string | undefined {

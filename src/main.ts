@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
-import { existsSync, fstatSync, writeFileSync } from 'node:fs';
+import { fstatSync, lstatSync, writeFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Actions } from './adapters/cli/actions.js';
@@ -197,9 +197,11 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
 
 /** Adds what `.env` in the working folder says to the environment, which goes before it. */
 function loadEnvFile(): void {
-  if (!existsSync('.env')) return;
+  if (!lstatSync('.env', { throwIfNoEntry: false })) return;
   try {
-    setVariables({ ...parseEnv(readSettingFile('.env')), ...environment() } as Record<string, string>);
+    // Some editors put a byte order mark in front of the first name.
+    const text = readSettingFile('.env').replace(/^\uFEFF/, '');
+    setVariables({ ...parseEnv(text), ...environment() } as Record<string, string>);
   } catch (error) {
     throw new UsageError(`.env must be a file of settings, NAME=value in each line, but ${(error as Error).message}.`, {
       cause: error,

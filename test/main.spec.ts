@@ -219,7 +219,7 @@ describe('the settings', () => {
   });
 
   it('come from .env too, behind the environment', async () => {
-    const env = 'STAGING_BASE_URL=https://staging.example.com/v1\nPRODUCTION_BASE_URL=https://example.com/v1\n';
+    const env = '\uFEFFSTAGING_BASE_URL=https://staging.example.com/v1\nPRODUCTION_BASE_URL=https://example.com/v1\n';
     writeFileSync(join(folder().path, '.env'), env);
     const { out } = await folder().run(['openapi'], { PRODUCTION_BASE_URL: 'https://other.example.com/v1' });
     expect(out).toContain('https://staging.example.com/v1');

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { AddressInfo, createServer, Server } from 'node:net';
@@ -92,7 +93,22 @@ describe('a start', () => {
     expect(await complaint({})).toBe(
       '.env must be a file of settings, NAME=value in each line, but it cannot be read (EIO).\n',
     );
+    rmSync(file);
+    symlinkSync('nowhere', file);
+    expect(await complaint({})).toBe(
+      '.env must be a file of settings, NAME=value in each line, but it cannot be read (ENOENT).\n',
+    );
   });
+
+  it.each(['OTEL_EXPORTER_OTLP_CERTIFICATE', 'OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY'])(
+    'says what is wrong with %s, and waits for no pipe',
+    async (name) => {
+      const pipe = join(folder().path, 'pipe');
+      execFileSync('mkfifo', [pipe]);
+      const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://127.0.0.1:1', [name]: pipe };
+      expect(await complaint(variables)).toBe(`${name} must be the path of a PEM file, but it is no file.\n`);
+    },
+  );
 
   it.each([
     ['HEADERS_TIMEOUT', { HEADERS_TIMEOUT: '20000', REQUEST_TIMEOUT: '15000' }],
