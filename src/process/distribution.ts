@@ -50,6 +50,10 @@ export class Distribution {
   /** At most so many connections wait for a worker; one more is closed. */
   constructor(private readonly most: number) {}
 
+  get hasWorkers(): boolean {
+    return this.workers.size > 0;
+  }
+
   add(worker: Worker): void {
     this.workers.add(worker);
     this.free.add(worker);

@@ -46,6 +46,12 @@ export class FromThePort implements Source {
  */
 export async function open(config: Config, log: Log, source: Source): Promise<{ opening: Opening; stop: () => void }> {
   const app = await createApp(config, log);
+  // Connections may come before it is known that they do.
+  const stop = stopOnSignal(async () => {
+    app.get(HealthService).beginStop();
+    await source.close();
+    await app.close();
+  }, config.stopTimeout);
   let address: string;
   try {
     address = await source.open(app.getHttpServer() as Server);
@@ -54,11 +60,6 @@ export async function open(config: Config, log: Log, source: Source): Promise<{ 
     await app.close();
     throw error;
   }
-  const stop = stopOnSignal(async () => {
-    app.get(HealthService).beginStop();
-    await source.close();
-    await app.close();
-  }, config.stopTimeout);
   return { opening: { address, keys: await keysFound(config, app.get(ApiKeyService)) }, stop };
 }
 

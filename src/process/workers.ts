@@ -107,11 +107,14 @@ class FromThePrimary implements Source {
   async close(): Promise<void> {
     const { worker } = this;
     if (!worker.isConnected()) return;
-    const { stopDelay, takeTimeout } = this.config;
+    const { stopDelay, http } = this.config;
     const gone = new Promise((resolve) => worker.once('disconnect', resolve));
     const closed = this.ask({ leaves: true }, ({ isClosed }) => isClosed);
     const tooLate = () => new Error('The primary takes too long.');
-    await within(stopDelay + 2 * takeTimeout, Promise.race([closed, gone]), tooLate).catch(() => undefined);
+    await within(stopDelay + http.closeTimeout, Promise.race([closed, gone]), tooLate).catch(() => {
+      // Connections that have come may be left without an answer.
+      process.exitCode = 1;
+    });
   }
 
   private ask(message: FromWorker, isAnswer: (told: FromPrimary) => unknown): Promise<FromPrimary> {
@@ -130,7 +133,6 @@ class Primary {
   /** The workers that answer requests. */
   readonly serving = new Set<Worker>();
   private readonly workers = new Set<Worker>();
-
   private readonly distribution: Distribution;
   private readonly listener: Listener;
   private address: Promise<string> | undefined;
@@ -140,12 +142,15 @@ class Primary {
   private opening: Opening | undefined;
   private isOpen = false;
   private isStopping = false;
+
+  /** Whether no connection comes any more, and none waits. */
+  private isClosed = false;
   private hasFailed = false;
   private allLeft: (() => void) | undefined;
 
   constructor(private readonly config: Config) {
     this.log = new Log(config.log);
-    this.distribution = new Distribution(config.http.maxConnections);
+    this.distribution = new Distribution(config.workers * config.http.maxConnections);
     this.listener = new Listener(config, (socket) => this.distribution.hand(socket));
     this.stop = stopOnSignal(
       () => this.close(),
@@ -159,7 +164,7 @@ class Primary {
    * serves: it prepares the database and makes the first key.
    */
   fork(pause = FIRST_PAUSE): void {
-    if (this.isStopping) return;
+    if (!this.isWanted) return;
     let worker: Worker;
     try {
       worker = cluster.fork();
@@ -187,9 +192,11 @@ class Primary {
   }
 
   private async listenFor(worker: Worker): Promise<void> {
+    if (this.isClosed) return;
     try {
       this.address ??= this.listener.open();
       tell(worker, { address: await this.address });
+      this.distribution.add(worker);
     } catch (error) {
       tell(worker, { complaint: (error as Error).message });
     }
@@ -197,7 +204,6 @@ class Primary {
 
   private serves(worker: Worker, opening: Opening): void {
     this.serving.add(worker);
-    this.distribution.add(worker);
     if (this.isStopping) return tell(worker, STOP);
     if (!this.opening) {
       this.opening = opening;
@@ -214,7 +220,7 @@ class Primary {
   }
 
   private replace(how: string, pause: number): void {
-    if (this.isStopping) return;
+    if (!this.isWanted) return;
     if (this.opening) {
       setTimeout(() => this.fork(Math.min(2 * pause, LONGEST_PAUSE)), pause);
       this.log.warn(`A worker ${how} and is replaced in ${pause / 1_000} s.`, 'workers');
@@ -241,15 +247,25 @@ class Primary {
     tell(worker, { isClosed: true });
   }
 
+  /** Whether another worker is: in a stop, for connections that nobody else can take. */
+  private get isWanted(): boolean {
+    return !this.isStopping || (!this.isClosed && !this.distribution.hasWorkers);
+  }
+
   private async close(): Promise<void> {
     this.isStopping = true;
+    for (const worker of this.serving) tell(worker, STOP);
     this.closed = this.listener.close().then(() => this.distribution.done());
-    for (const worker of this.workers) {
-      if (this.serving.has(worker)) tell(worker, STOP);
-      else worker.process.kill();
-    }
+    if (!this.isWanted) this.endStarting();
+    await this.closed;
+    this.isClosed = true;
+    this.endStarting();
     if (this.workers.size > 0) await new Promise<void>((resolve) => (this.allLeft = resolve));
     if (this.hasFailed) throw new Error('A worker did not stop in order.');
+  }
+
+  private endStarting(): void {
+    for (const worker of this.workers) if (!this.serving.has(worker)) worker.process.kill();
   }
 
   private cutOff(): void {

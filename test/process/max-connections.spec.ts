@@ -42,4 +42,14 @@ describe.each([1, 2])('MAX_CONNECTIONS=5 with %i process(es)', (workers) => {
     for (const connection of open) connection.destroy();
     expect(await service.end('SIGTERM')).toBe(0);
   });
+
+  it('closes none of as many as all processes may have, though all come at once', async () => {
+    const service = await folder().serve({ WEB_CONCURRENCY: `${workers}`, MAX_CONNECTIONS: '40', API_KEYS: KEY });
+    const port = Number(new URL(service.address).port);
+    const open = await Promise.all(Array.from({ length: 40 * workers }, () => Connection.open(port)));
+    for (const connection of open) connection.write(LIST);
+    for (const connection of open) expect((await connection.answer()).status).toBe(200);
+    for (const connection of open) connection.destroy();
+    expect(await service.end('SIGTERM')).toBe(0);
+  });
 });

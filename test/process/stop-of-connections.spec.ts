@@ -6,6 +6,7 @@ import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freshFolder } from '../support/fresh-folder.js';
+import { freePort } from '../support/servers.js';
 import { RunningService } from '../support/working-folder.js';
 
 // A service is up to three processes, which take their time if many run at once.
@@ -104,7 +105,10 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
     expect(took).toBeGreaterThan(2_000);
   });
 
-  it('answers or refuses whoever connects while it stops, and leaves nobody waiting', async () => {
+  it.each([
+    ['', 0],
+    [', be it that it hears of it when its workers have ended', 200],
+  ])('answers or refuses whoever connects while it stops, and leaves nobody waiting%s', async (_how, lead) => {
     await start({ STOP_DELAY: '300' });
     const outcomes = new Set<string>();
     let stopping = true;
@@ -119,6 +123,8 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
       }
     };
     const clients = Array.from({ length: 24 }, client);
+    if (lead > 0) for (const pid of service.workers) process.kill(pid, 'SIGTERM');
+    await delay(lead);
     const { code } = await stop();
     stopping = false;
     await Promise.all(clients);
@@ -126,6 +132,25 @@ describe.each(['1', '2'])('a service of %s processes that is told to stop', (wor
     // Not reset: what was taken is answered.
     for (const outcome of outcomes) expect(outcome).toMatch(/^200$|ECONNREFUSED$/);
     expect(outcomes).toContain('200');
+  });
+
+  it('answers who connects as soon as it can be reached, and is told to stop then', async () => {
+    for (let i = 0; i < 3; i++) {
+      const port = await freePort();
+      service = folder().start({ NODE_ENV: 'production', WEB_CONCURRENCY: workers, API_KEYS: KEY, PORT: String(port) });
+      let opened: Socket | undefined;
+      while (!opened) {
+        const socket = connect(port, '127.0.0.1');
+        opened = await once(socket, 'connect').then(
+          () => socket,
+          () => undefined,
+        );
+      }
+      opened.write(LIST);
+      const received = statusLine(Promise.resolve(opened));
+      expect(await service.end('SIGTERM')).toBe(0);
+      expect(await received).toBe('HTTP/1.1 200 OK');
+    }
   });
 
   it('answers what comes on a kept connection within STOP_LINGER, and closes it then', async () => {

@@ -4,6 +4,7 @@ import { INestApplication } from '@nestjs/common';
 import { ApiDocument } from '../../src/adapters/http/docs/api-document.js';
 import { Log } from '../../src/adapters/log/log.js';
 import { createApp } from '../../src/app.js';
+import { HealthService } from '../../src/application/health.service.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { readConfig } from '../../src/config.js';
 import { FromThePort } from '../../src/process/serve.js';
@@ -102,6 +103,7 @@ export class Service {
   }
 
   async stop(): Promise<void> {
+    this.app.get(HealthService).beginStop();
     await this.source.close();
     await this.app.close();
   }

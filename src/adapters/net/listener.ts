@@ -19,6 +19,7 @@ export class Listener {
   private readonly server: Server;
   private held: Socket[] | undefined;
   private hasTaken = false;
+  private opened: Promise<string> | undefined;
 
   constructor(
     private readonly settings: ListenerSettings,
@@ -35,7 +36,8 @@ export class Listener {
 
   /** Begins; resolves to where, as `http://host:port`. Rejects with `UsageError` if it cannot. */
   async open(): Promise<string> {
-    const address = await listen(this.server, this.settings, { port: 'PORT', host: 'HOST' });
+    this.opened = listen(this.server, this.settings, { port: 'PORT', host: 'HOST' });
+    const address = await this.opened;
     // One that cannot be taken, for want of descriptors, is the system's to refuse.
     this.server.on('error', () => undefined);
     return address;
@@ -46,6 +48,7 @@ export class Listener {
    * requests on them: so the last ones are held until no other comes, since whoever is answered may connect again.
    */
   async close(): Promise<void> {
+    await this.opened?.catch(() => undefined);
     if (!this.server.listening) return;
     await delay(this.settings.stopDelay);
     this.held = [];
