@@ -8,7 +8,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
-  // Jest would leave one processor idle.
-  maxWorkers: '100%',
+  // Jest would leave one processor idle; and tests wait for half of their time, for processes that start and stop.
+  maxWorkers: '150%',
   testTimeout: 20_000,
 };
