@@ -10,8 +10,8 @@ const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r
 
 const folder = freshFolder();
 
-describe.each([1, 2])('MAX_CONNECTIONS=5 with %i process(es)', (workers) => {
-  it('closes a connection unserved while each process has 5, and serves another when one of them has gone', async () => {
+describe.each([1, 2])('MAX_CONNECTIONS with %i process(es)', (workers) => {
+  it('closes a connection unserved while each process has so many, and serves another when one of them has gone', async () => {
     const service = await folder().serve({ WEB_CONCURRENCY: `${workers}`, MAX_CONNECTIONS: '5', API_KEYS: KEY });
     const port = Number(new URL(service.address).port);
     const open: Connection[] = [];
