@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /** Tests are ES modules; ts-jest strips the types, which `npm run check` checks. */
 export default {
   testEnvironment: 'node',
@@ -9,6 +11,6 @@ export default {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
   // Jest would leave one processor idle; and tests wait for half of their time, for processes that start and stop.
-  maxWorkers: '150%',
+  maxWorkers: Math.ceil(1.5 * availableParallelism()),
   testTimeout: 20_000,
 };
