@@ -140,7 +140,8 @@ export function readConfig(env: Environment = environment()): Config {
   }
 
   const endpoint = collector('OTEL_EXPORTER_OTLP_ENDPOINT', text('OTEL_EXPORTER_OTLP_ENDPOINT'));
-  if (endpoint !== undefined) for (const name of COLLECTOR_FILES) checkFile(name, text(name));
+  // Whoever sends the traces reads them, and would wait for a pipe.
+  if (endpoint !== undefined) for (const name of COLLECTOR_FILES) fileOf(name, 'a PEM file', text(name));
   const tracing = {
     serviceName: text('OTEL_SERVICE_NAME') ?? 'petstore',
     sampler: oneOf('OTEL_TRACES_SAMPLER', text('OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on', SAMPLERS),
@@ -158,7 +159,10 @@ export function readConfig(env: Environment = environment()): Config {
     stopTimeout,
     database,
     databaseLimits,
-    apiKeys: [...keys('API_KEYS', text('API_KEYS')), ...keys('API_KEYS_FILE', keysFile(text('API_KEYS_FILE')))],
+    apiKeys: [
+      ...keys('API_KEYS', text('API_KEYS')),
+      ...keys('API_KEYS_FILE', fileOf('API_KEYS_FILE', 'a file of API keys, one to a line', text('API_KEYS_FILE'))),
+    ],
     http: {
       baseUrl: baseUrl('PUBLIC_BASE_URL'),
       productionBaseUrl: baseUrl('PRODUCTION_BASE_URL'),
@@ -214,25 +218,13 @@ function collector(name: string, value: string | undefined): string | undefined 
   return url.href.replace(/\/$/, '');
 }
 
-/** Whoever sends the traces reads the file, and would wait for a pipe. */
-function checkFile(name: string, path: string | undefined): void {
-  if (path === undefined) return;
-  try {
-    readSettingFile(path);
-  } catch (error) {
-    throw new UsageError(`${name} must be the path of a PEM file, but ${(error as Error).message}.`);
-  }
-}
-
-function keysFile(path: string | undefined): string | undefined {
+/** The text of a file that a setting names; the message has no path, for a key may have been put in its place. */
+function fileOf(name: string, what: string, path: string | undefined): string | undefined {
   if (path === undefined) return undefined;
   try {
     return readSettingFile(path).trim();
   } catch (error) {
-    // Without the path: a key may have been put in its place.
-    throw new UsageError(
-      `API_KEYS_FILE must be the path of a file of API keys, one to a line, but ${(error as Error).message}.`,
-    );
+    throw new UsageError(`${name} must be the path of ${what}, but ${(error as Error).message}.`);
   }
 }
 

@@ -55,6 +55,7 @@ export class Distribution {
   }
 
   add(worker: Worker): void {
+    if (worker.isDead()) return;
     this.workers.add(worker);
     this.free.add(worker);
     worker.on('message', ({ taken, refused }: Reply) => {

@@ -39,7 +39,7 @@ interface FromPrimary extends Offer {
 const FIRST_PAUSE = 100;
 
 /** Within what time the signal that stopped a worker comes to the primary, if it does, in milliseconds. */
-const SAME_SIGNAL = 100;
+const SIGNAL_TO_ALL = 100;
 
 /** The longest pause, in milliseconds; each one is twice the one before for as long as no worker comes to serve. */
 const LONGEST_PAUSE = 10_000;
@@ -180,6 +180,8 @@ class Primary {
       this.notStarted(error, pause);
     });
     worker.on('message', ({ isReady, opening, leaves }: FromWorker) => {
+      // What a worker has said may come behind its end.
+      if (!this.workers.has(worker)) return;
       if (isReady) void this.listenFor(worker);
       if (opening) this.serves(worker, opening);
       if (leaves) void this.leaves(worker);
@@ -241,7 +243,7 @@ class Primary {
 
   private async leaves(worker: Worker): Promise<void> {
     // A signal to all processes may come to this one last.
-    if (!this.closed) await delay(SAME_SIGNAL);
+    if (!this.closed) await delay(SIGNAL_TO_ALL);
     if (!this.closed) this.distribution.remove(worker);
     await this.closed;
     tell(worker, { isClosed: true });

@@ -11,6 +11,14 @@ class NotingWorker extends EventEmitter {
   readonly sought: number[] = [];
   private latest = 0;
 
+  constructor(private readonly dead = false) {
+    super();
+  }
+
+  isDead(): boolean {
+    return this.dead;
+  }
+
   send({ offered, sought }: Offer, socket?: Socket): void {
     if (offered !== undefined) {
       this.latest = offered;
@@ -106,6 +114,14 @@ describe('connections that are handed to workers', () => {
     const next = new NotingWorker();
     distribution.add(next as unknown as Worker);
     expect(next.offered).toEqual([d]);
+  });
+
+  it('are never handed to a worker that ended before it was known to be there', () => {
+    const gone = new NotingWorker(true);
+    distribution.add(gone as unknown as Worker);
+    hand(3);
+    expect(offered().map(({ length }) => length)).toEqual([1, 1]);
+    expect(gone.offered).toEqual([]);
   });
 
   it('are closed if too many wait', () => {
