@@ -1,16 +1,15 @@
 import { availableParallelism } from 'node:os';
 
-/** Tests are ES modules; ts-jest strips the types, which `npm run check` checks. */
+/** `npm test`: needs Node and nothing else. Tests are ES modules; ts-jest strips the types, which `tsc` checks. */
 export default {
+  rootDir: import.meta.dirname,
   testEnvironment: 'node',
-  globalSetup: '<rootDir>/test/support/servers.ts',
-  globalTeardown: '<rootDir>/test/support/servers.teardown.ts',
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
+  testPathIgnorePatterns: ['\\.(?:integration|system)\\.spec\\.ts$'],
   modulePathIgnorePatterns: ['<rootDir>/(dist|test-output)/'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
-  // Jest would leave one processor idle; and tests wait for half of their time, for processes that start and stop.
-  maxWorkers: Math.ceil(1.5 * availableParallelism()),
+  maxWorkers: availableParallelism(),
   testTimeout: 20_000,
 };

@@ -77,7 +77,7 @@ describe.each(lastingKinds)('the check of a store on $name', (kind) => {
     for (const all of [during, after]) {
       expect(all.filter(({ state }) => state !== 'ok')).toEqual([]);
       const { version, writing, durability, encoding, schema, 'API keys': keys } = byName(all);
-      expect(version?.found).toMatch(kind.dialect === 'MariaDB' ? /MariaDB|MySQL/ : (kind.dialect as string));
+      expect(version?.found).toMatch(kind.name === 'MariaDB' ? /MariaDB|MySQL/ : (kind.name as string));
       for (const each of [writing, durability, schema]) expect(each?.found).toBeDefined();
       expect(encoding?.found).toMatch(/^utf-?8(mb4)?$/i);
       expect(keys?.found).toBe('1 stored, 2 configured');

@@ -53,7 +53,8 @@ export function buildOther(name: string, change: (files: Map<string, string>) =>
   return program;
 }
 
-function sourceDigest(): string {
+/** A digest of the source and of what says how it is built. */
+export function sourceDigest(): string {
   const digest = createHash('sha256');
   for (const path of [...sourceFiles(), ...BUILT_BY]) {
     digest.update(path).update(readFileSync(path));

@@ -1,8 +1,6 @@
-import type { Servers } from './servers.js';
+import { startedServers } from './servers.js';
 
-/** Removes the servers that the run has started, and says at its end what it went without. */
+/** Removes the servers that the run has started. */
 export default async function teardown(): Promise<void> {
-  const { petstoreServers } = globalThis as { petstoreServers?: Servers };
-  for (const server of petstoreServers?.started ?? []) await server.remove();
-  for (const missing of petstoreServers?.missing ?? []) process.stderr.write(`\n${missing}\n`);
+  for (const server of startedServers()) await server.remove();
 }

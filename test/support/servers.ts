@@ -299,19 +299,15 @@ const wanted: readonly Wanted[] = [
   },
 ];
 
-/** What the run has started, and what it goes without; kept for `servers.teardown.ts`. */
-export interface Servers {
-  started: Pick<TestServer, 'remove'>[];
-  missing: string[];
-}
+/** The servers that this run has started; `servers.teardown.ts` removes them. */
+export const startedServers = (): TestServer[] =>
+  ((globalThis as { petstoreServers?: TestServer[] }).petstoreServers ??= []);
 
 /**
- * Finds a server of each kind, or starts one; a kind that the machine does not have is left out of the run, unless
- * `PETSTORE_REQUIRE_STORES` is `all`. A variable that is set already is believed.
+ * Finds a running server of each kind, or starts one, and sets the variable that tells the tests where it is, unless it is
+ * set already. Rejects with what to install if the machine has neither.
  */
-export default async function setup(): Promise<void> {
-  const servers: Servers = { started: [], missing: [] };
-  (globalThis as { petstoreServers?: Servers }).petstoreServers = servers;
+export async function provideServers(): Promise<void> {
   for (const { name, variable, install, usual, answers, launch, url } of wanted) {
     if (process.env[variable]) continue;
     try {
@@ -319,23 +315,12 @@ export default async function setup(): Promise<void> {
       process.env[variable] = usual;
       continue;
     } catch {
-      // None runs there; one of the run's own will do.
+      // None runs there; start one for this run.
     }
     const server = await launch();
-    if (server) {
-      servers.started.push(server);
-      await server.start();
-      process.env[variable] = url(server.port);
-    } else {
-      servers.missing.push(`${name} is not on this machine: its suites were left out. To run them: ${install}`);
-    }
-  }
-  if (!redisProgram()) {
-    servers.missing.push(
-      'Redis is not on this machine: its suites were left out. To run them: apt-get install redis-server',
-    );
-  }
-  if (process.env.PETSTORE_REQUIRE_STORES === 'all' && servers.missing.length > 0) {
-    throw new Error(`PETSTORE_REQUIRE_STORES=all, but ${servers.missing.join('\n')}`);
+    if (!server) throw new Error(`These tests need ${name}, not found on this machine. On Debian: ${install}`);
+    startedServers().push(server);
+    await server.start();
+    process.env[variable] = url(server.port);
   }
 }

@@ -1,13 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { NodeSecrets } from '../../src/adapters/crypto/node-secrets.js';
 import { openStore, Store } from '../../src/open-store.js';
 import { readConfig } from '../../src/config.js';
-import { dropDatabase, Need, OwnServer, say, withDatabase } from './own-server.js';
+import { sourceDigest } from './program.js';
+import { dropDatabase, query, withDatabase } from './sql.js';
 
-/** A store of a kind, empty and of its own, for as long as a test needs it. */
+/** A database of a kind, empty and of its own, for as long as a test needs it. */
 export interface TestStore {
   /** Its `DATABASE_URL`. */
   readonly url: string;
@@ -15,70 +16,65 @@ export interface TestStore {
   remove(): Promise<void>;
 }
 
-/** A kind of store that tests run on. */
+/** A kind of database that tests run on. */
 export interface StoreKind {
-  readonly name: string;
-  /** Whose SQL it speaks, MySQL that of MariaDB; absent if it has none. */
-  readonly dialect?: 'SQLite' | 'PostgreSQL' | 'MariaDB';
-  /** What it cannot do of what some tests need. */
-  readonly lacks?: readonly Need[];
-  create(): Promise<TestStore>;
+  readonly name: 'memory' | 'SQLite' | 'PostgreSQL' | 'MariaDB';
+  /** Makes one whose schema is migrated; `empty`: without a schema. */
+  create(empty?: 'empty'): Promise<TestStore>;
 }
 
-/** The store that is gone with its process. */
 export const memory: StoreKind = {
   name: 'memory',
   create: () => Promise.resolve({ url: 'memory:', remove: () => Promise.resolve() }),
 };
 
-const sqlite: StoreKind = {
+export const sqlite: StoreKind = {
   name: 'SQLite',
-  dialect: 'SQLite',
-  create: () => {
+  create: async (empty) => {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-'));
-    return Promise.resolve({
-      url: `sqlite:${join(folder, 'test.sqlite')}`,
-      remove: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })),
-    });
+    const file = join(folder, 'test.sqlite');
+    if (empty === undefined) copyFileSync(await sqliteTemplate(), file);
+    return { url: `sqlite:${file}`, remove: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })) };
   },
 };
 
-/** Databases on a server, made and removed by an account that may; `url` leads to one that is there already. */
-function onServer(name: string, url: string, prefix = 'petstore_test_', lacks: readonly Need[] = []): StoreKind {
+export const postgres = onServer('PostgreSQL', () => `${process.env.PETSTORE_TEST_POSTGRES}/postgres`);
+
+export const mariadb = onServer('MariaDB', () => `${process.env.PETSTORE_TEST_MARIADB}/mysql`);
+
+/** A new database on a server that the setup of the tier has found; `url` leads to a database of it. */
+function onServer(name: 'PostgreSQL' | 'MariaDB', url: () => string): StoreKind {
   return {
     name,
-    dialect: url.startsWith('postgres') ? 'PostgreSQL' : 'MariaDB',
-    lacks,
     create: async () => {
-      // Were it there, it would not be made: what is removed is what was made here.
-      const database = `${prefix}${randomBytes(6).toString('hex')}`;
-      await say(url, `CREATE DATABASE ${database}`);
-      return { url: withDatabase(url, database), remove: () => dropDatabase(url, database) };
+      const database = `petstore_test_${randomBytes(6).toString('hex')}`;
+      await query(url(), `CREATE DATABASE ${database}`);
+      return { url: withDatabase(url(), database), remove: () => dropDatabase(url(), database) };
     },
   };
 }
 
-const { PETSTORE_TEST_POSTGRES, PETSTORE_TEST_MARIADB, PETSTORE_TEST_SERVER } = process.env;
-
-/** The server that `npm run test:store` has been given, which is tested alone; see `own-server.ts`. */
-const own = PETSTORE_TEST_SERVER === undefined ? undefined : (JSON.parse(PETSTORE_TEST_SERVER) as OwnServer);
-
-/** The kinds that run on a server and can be shared by instances; `servers.ts` has found the servers. */
-export const serverKinds: readonly StoreKind[] = own
-  ? [onServer(`your server (${own.product})`, own.url, own.prefix, own.lacks)]
-  : [
-      ...(PETSTORE_TEST_POSTGRES ? [onServer('PostgreSQL', `${PETSTORE_TEST_POSTGRES}/postgres`)] : []),
-      ...(PETSTORE_TEST_MARIADB ? [onServer('MariaDB', `${PETSTORE_TEST_MARIADB}/mysql`)] : []),
-    ];
-
-/** The kinds that outlive a process. */
-export const lastingKinds: readonly StoreKind[] = own ? serverKinds : [sqlite, ...serverKinds];
-
-/** Every kind of store that there is; suites that say "on every store" run once on each. */
-export const storeKinds: readonly StoreKind[] = own ? serverKinds : [memory, ...lastingKinds];
+/** A migrated SQLite file to copy. To migrate takes half a second, so it is done once for each state of the source. */
+async function sqliteTemplate(): Promise<string> {
+  const file = resolve('test-output', `template-${sourceDigest()}.sqlite`);
+  if (existsSync(file)) return file;
+  mkdirSync(resolve('test-output'), { recursive: true });
+  const building = `${file}-${process.pid}`;
+  const store = await openStoreAt(`sqlite:${building}`);
+  await store.close();
+  renameSync(building, file);
+  return file;
+}
 
 /** Opens the store at a URL, as the service does; if it lasts, what was stored there before is there. */
 export function openStoreAt(url: string): Promise<Store> {
   const { database, databaseLimits } = readConfig({ DATABASE_URL: url });
   return openStore(database, databaseLimits, new NodeSecrets(), () => undefined);
 }
+
+/** @deprecated Name the kinds: `memory`, `sqlite`, `postgres`, `mariadb`. */
+export const serverKinds: readonly StoreKind[] = process.env.PETSTORE_TEST_POSTGRES ? [postgres, mariadb] : [];
+/** @deprecated */
+export const lastingKinds: readonly StoreKind[] = serverKinds.length > 0 ? serverKinds : [sqlite];
+/** @deprecated */
+export const storeKinds: readonly StoreKind[] = serverKinds.length > 0 ? serverKinds : [memory, sqlite];

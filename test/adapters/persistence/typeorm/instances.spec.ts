@@ -108,7 +108,7 @@ describeOnServers('an idempotency key that another instance on $name is at work 
       await runner.startTransaction();
       // Either keeps others from adding a pet.
       await runner.query(
-        kind.dialect === 'PostgreSQL' ? 'LOCK TABLE pet IN SHARE MODE' : 'SELECT * FROM pet WHERE id > 0 FOR UPDATE',
+        kind.name === 'PostgreSQL' ? 'LOCK TABLE pet IN SHARE MODE' : 'SELECT * FROM pet WHERE id > 0 FOR UPDATE',
       );
       await expect(pets.add(bella, sent('first'))).rejects.toThrow(StoreUnavailable);
       await runner.rollbackTransaction();
@@ -139,7 +139,7 @@ describeOnServers('an idempotency key that is renewed on $name while old ones ar
       let ended = false;
       const forgetting = pets.forgetIdempotencyKeys(renewed.at).finally(() => (ended = true));
       const waiting =
-        kind.dialect === 'PostgreSQL'
+        kind.name === 'PostgreSQL'
           ? `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
           : `SELECT 1 FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = trx_mysql_thread_id
               WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()`;

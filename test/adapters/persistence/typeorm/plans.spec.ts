@@ -91,7 +91,7 @@ function expectToWalk(what: string, index: string, plans: readonly string[]): vo
 
 describe.each(lastingKinds)('the plans of $name', (kind: StoreKind) => {
   let store: TestStore;
-  const explain = EXPLAIN[kind.dialect as string] as (typeof EXPLAIN)[string];
+  const explain = EXPLAIN[kind.name as string] as (typeof EXPLAIN)[string];
 
   beforeAll(async () => {
     store = await kind.create();

@@ -4,7 +4,7 @@ import { withEngine } from '../../../../src/adapters/persistence/typeorm/open-da
 import { readConfig } from '../../../../src/config.js';
 import { Store } from '../../../../src/open-store.js';
 import { describeOnServers, itIfHas } from '../../../support/on-servers.js';
-import { connectTo, withParameter } from '../../../support/own-server.js';
+import { connectTo, withParameter } from '../../../support/sql.js';
 import { openStoreAt, TestStore } from '../../../support/stores.js';
 
 const BELLA = { name: 'Bella', categoryId: 1n, status: 'available' } as const;
@@ -18,7 +18,7 @@ describeOnServers('while all that writes on $name waits for a lock of others', (
   /** Lets the table be read, and not be written. */
   async function lock(url: string): Promise<() => Promise<unknown>> {
     const session = await connectTo(url);
-    await session.query(kind.dialect === 'PostgreSQL' ? 'BEGIN; LOCK TABLE pet IN SHARE MODE' : 'LOCK TABLES pet READ');
+    await session.query(kind.name === 'PostgreSQL' ? 'BEGIN; LOCK TABLE pet IN SHARE MODE' : 'LOCK TABLES pet READ');
     return () => session.end();
   }
 

@@ -52,7 +52,7 @@ describe.each(lastingKinds)('a table on $name', (kind) => {
         columns: [
           {
             name: 'id',
-            type: kind.dialect === 'SQLite' ? 'integer' : 'bigint',
+            type: kind.name === 'SQLite' ? 'integer' : 'bigint',
             isPrimary: true,
             isGenerated: true,
             generationStrategy: 'increment',
@@ -150,7 +150,7 @@ describeOnServers('a transaction on $name', (kind) => {
         const broken = engine.transaction(function* () {
           yield fact('first');
           setImmediate(() => proxy.cut());
-          yield { sql: kind.dialect === 'PostgreSQL' ? 'SELECT pg_sleep(10)' : 'SELECT SLEEP(10)', values: [] };
+          yield { sql: kind.name === 'PostgreSQL' ? 'SELECT pg_sleep(10)' : 'SELECT SLEEP(10)', values: [] };
         });
         expect(engine.failure(await broken.catch((error: unknown) => error))).toBe('lost');
         await engine.transaction(function* () {

@@ -4,7 +4,7 @@ import { IdempotencyKey } from '../../../../../src/application/pets/pet-reposito
 import { NewPet } from '../../../../../src/domain/pets/pet.js';
 import { Proxy } from '../../../../support/proxy.js';
 import { describeOnServers } from '../../../../support/on-servers.js';
-import { say, withParameter } from '../../../../support/own-server.js';
+import { query as say, withParameter } from '../../../../support/sql.js';
 import { openStoreAt, TestStore } from '../../../../support/stores.js';
 
 const BELLA: NewPet = { name: 'Bella', categoryId: 1n, status: 'available' };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Metrics } from '../../../../../src/adapters/metrics/metrics.js';
-import { say } from '../../../../support/own-server.js';
+import { query as say } from '../../../../support/sql.js';
 import { freePort, newMariadb, newPostgres, newStandby, TestServer } from '../../../../support/servers.js';
 import { Service } from '../../../../support/service.js';
 
