@@ -3,7 +3,7 @@ import unit from '../jest.config.js';
 /** `npm run test:integration`: what needs a database server, Redis, a browser or processes. Only `*.integration.spec.ts`. */
 export default {
   ...unit,
-  globalSetup: '<rootDir>/test/support/integration.setup.ts',
+  globalSetup: '<rootDir>/test/support/servers.ts',
   globalTeardown: '<rootDir>/test/support/servers.teardown.ts',
   testMatch: ['<rootDir>/test/**/*.integration.spec.ts'],
   testPathIgnorePatterns: [],

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A span, as a collector was told of it. */
+/** A span that a collector has received. */
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -10,18 +10,16 @@ export interface CollectedSpan {
   readonly name: string;
   readonly kind: 'INTERNAL' | 'SERVER' | 'CLIENT';
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** The ids of the spans that it has links to. */
-  readonly links: readonly string[];
   readonly isError: boolean;
   readonly traceState: string | undefined;
-  /** What it is a span of: the attributes of the service. */
+  /** The attributes of the service. */
   readonly resource: Readonly<Record<string, unknown>>;
   /** In milliseconds since 1970. */
   readonly start: number;
   readonly end: number;
 }
 
-/** What the JSON of OTLP has of attributes and spans (OpenTelemetry protocol, 1.x). */
+/** Attributes and spans in the JSON of OTLP (OpenTelemetry protocol, 1.x). */
 type Attributes = readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
 interface Sent {
   readonly resourceSpans: readonly {
@@ -34,7 +32,6 @@ interface Sent {
         readonly name: string;
         readonly kind: number;
         readonly attributes: Attributes;
-        readonly links?: readonly { readonly spanId: string }[];
         readonly status: { readonly code: number };
         readonly traceState?: string;
         readonly startTimeUnixNano: string;
@@ -46,14 +43,14 @@ interface Sent {
 
 const KINDS = [undefined, 'INTERNAL', 'SERVER', 'CLIENT'] as const;
 
-/** A small collector of OpenTelemetry: takes spans by OTLP over HTTP, as JSON, at `/v1/traces` of a port of the loopback. */
+/** A small OpenTelemetry collector: receives spans by OTLP over HTTP, as JSON, at `/v1/traces`. */
 export class Collector {
-  /** The spans that it was sent, as text too. */
+  /** The spans that it has received, as text too. */
   readonly spans: CollectedSpan[] = [];
   text = '';
 
-  /** What it does with a batch: takes it, refuses it, or never answers. */
-  mood: 'takes' | 'refuses' | 'hangs' = 'takes';
+  /** How it responds to a batch. */
+  behaviour: 'accepts' | 'rejects' | 'hangs' = 'accepts';
 
   private constructor(private readonly server: Server) {}
 
@@ -64,9 +61,10 @@ export class Collector {
       let body = '';
       request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
       request.on('end', () => {
-        if (collector.mood === 'hangs') return;
-        if (collector.mood === 'refuses' || request.url !== '/v1/traces') return void response.writeHead(403).end();
-        collector.take(body);
+        if (collector.behaviour === 'hangs') return;
+        if (collector.behaviour === 'rejects' || request.url !== '/v1/traces')
+          return void response.writeHead(403).end();
+        collector.receive(body);
         response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
       });
     });
@@ -78,7 +76,7 @@ export class Collector {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** What `OTEL_EXPORTER_OTLP_ENDPOINT` is to be. */
+  /** The value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   get endpoint(): string {
     return `http://127.0.0.1:${this.port}`;
   }
@@ -89,10 +87,10 @@ export class Collector {
     await once(this.server, 'close');
   }
 
-  private take(body: string): void {
+  private receive(body: string): void {
     this.text += body;
     for (const { resource, scopeSpans } of (JSON.parse(body) as Sent).resourceSpans) {
-      for (const { kind, attributes, links, status, startTimeUnixNano, endTimeUnixNano, ...span } of scopeSpans.flatMap(
+      for (const { kind, attributes, status, startTimeUnixNano, endTimeUnixNano, ...span } of scopeSpans.flatMap(
         ({ spans }) => spans,
       )) {
         this.spans.push({
@@ -102,7 +100,6 @@ export class Collector {
           name: span.name,
           kind: KINDS[kind] ?? 'INTERNAL',
           attributes: valuesOf(attributes),
-          links: (links ?? []).map(({ spanId }) => spanId),
           isError: status.code === 2,
           traceState: span.traceState,
           resource: valuesOf(resource.attributes),

@@ -19,7 +19,7 @@ export function expectErrorBody(answer: Answer | WireAnswer): ErrorBody {
   expect(ERROR_STATUS[error.code]).toBe(answer.status);
   expect(error.status).toBe(answer.status);
   expect(error.message).toMatch(/^.*\S.*[.?]$/su);
-  expect(error.message).not.toMatch(/SELECT|INSERT|SQLITE|node:|\/src\/|\.[jt]s:\d|\n/);
+  expect(error.message).not.toMatch(/SELECT|INSERT|SQLITE|node:|\/src\/|\.[jt]s:\d|\n\s+at /);
   expect(header('Content-Type')).toBe('application/json');
   expect(header('Content-Length')).toBe(String(Buffer.byteLength(answer.body)));
   expect(header('X-Request-Id')).toMatch(/^[A-Za-z0-9._-]{1,64}$/);

@@ -2,7 +2,7 @@ import { afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { buildProgram } from './program.js';
 import { WorkingFolder } from './working-folder.js';
 
-/** Gives every case of the suite around it an empty folder to use the built program in; afterwards ends what still runs there, and removes it. */
+/** Gives each case of a suite an empty folder to run the built program in; ends what still runs, and removes it. */
 export function freshFolder(): () => WorkingFolder {
   let program: string;
   let folder: WorkingFolder;

@@ -2,15 +2,15 @@ import { afterEach, beforeEach } from '@jest/globals';
 import { Store } from '../../src/open-store.js';
 import { openStoreAt, StoreKind, TestStore } from './stores.js';
 
-/** The store of the case that is running. */
+/** The database of the case that is running. */
 export interface FreshStore {
   /** Its `DATABASE_URL`. */
   readonly url: string;
-  /** Opens it. If it lasts, each opening is what another process would have: a connection of its own to the same data. */
+  /** Opens it. Each call opens connections of its own, as another process would. */
   open(): Promise<Store>;
 }
 
-/** Gives every case of the suite around it an empty store of this kind, and afterwards closes and removes it. */
+/** Gives every case of the surrounding suite an empty database of this kind; closes and removes it afterwards. */
 export function freshStore(kind: StoreKind): FreshStore {
   let store: TestStore;
   let opened: Store[];
@@ -38,8 +38,8 @@ export function freshStore(kind: StoreKind): FreshStore {
 }
 
 /**
- * Resolves in a later turn of the event loop, which is when a process can first hear what another one has done. Two connections
- * of a test are in one process, where this stands for the message between them.
+ * Resolves in a later turn of the event loop. A store may check for changes of other processes once a turn; two
+ * connections of a test live in one process, where a commit of the other one could fall into the same turn.
  */
 export function laterTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

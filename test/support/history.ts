@@ -1,31 +1,26 @@
 import { Pet } from '../../src/domain/pets/pet.js';
 import { PetQuery, PetRepository } from '../../src/application/pets/pet-repository.port.js';
 
-/** What a client asked and was answered, and the moments of both on a clock that counts. */
+/** A request of a client and its response, with the moments of both on a counter. */
 interface Operation {
   readonly begun: number;
   readonly ended: number;
-  /** The pet that was added; absent if it is a read. */
+  /** The pet that was added; absent for a read. */
   readonly added?: Pet;
-  /** What was read; absent if it is an addition. */
+  /** What was read; absent for an add. */
   readonly read?: {
     readonly pets: readonly Pet[];
-    /** Whether the read would have shown this pet if it had been there. */
+    /** Whether the read would have returned this pet if it had existed. */
     readonly covers: (pet: Pet) => boolean;
   };
 }
 
-/** Takes down what clients of one catalogue, in one process, ask and are answered. */
+/** Records what clients in one process add and read, to check that it is linearizable. */
 export class History {
   private readonly operations: Operation[] = [];
   private clock = 0;
 
-  /** A pet that was there before. */
-  note(pet: Pet): void {
-    this.operations.push({ begun: this.clock++, ended: this.clock++, added: pet });
-  }
-
-  /** Adds a pet. If that is rejected, it must not be seen. */
+  /** Adds a pet. If that is rejected, no read may return it. */
   async add(pets: PetRepository, name: string, status: Pet['status']): Promise<Pet> {
     const begun = this.clock++;
     const { pet } = await pets.add({ name, categoryId: 1n, status });
@@ -51,48 +46,48 @@ export class History {
   }
 
   /**
-   * What no catalogue can have answered that does one operation after the other, each between its begin and its end; undefined if one
-   * can have.
+   * Why the history is not linearizable; undefined if it is.
    *
-   * Pets are added and never changed or removed, so that an order explains a read if and only if the pets that it shows come before it,
-   * and those that it would show and does not come behind it. Both, and each operation that ended before another one began, is an arrow
-   * between two operations: an order that has all arrows point forward is linear, explains every read and keeps to the clock, and there
-   * is one if and only if no arrows make a circle. Nothing is left to be searched for, as it is where values are overwritten.
+   * Pets are added and never changed or removed. So an order of the operations explains a read if and only if the pets
+   * that it returned come before it, and those that it covers and did not return come after it. Each such constraint is
+   * an edge between two operations, and so is the end of one before the begin of another. A total order that respects
+   * every edge exists if and only if the edges form no cycle.
    */
   contradiction(): string | undefined {
-    const additions = this.operations.filter(({ added }) => added);
-    const arrows = new Map<Operation, Operation[]>(this.operations.map((each) => [each, []]));
+    const adds = this.operations.filter(({ added }) => added);
+    const edges = new Map<Operation, Operation[]>(this.operations.map((each) => [each, []]));
     for (const one of this.operations)
-      for (const other of this.operations) if (one.ended < other.begun) arrows.get(one)?.push(other);
+      for (const other of this.operations) if (one.ended < other.begun) edges.get(one)?.push(other);
     for (const operation of this.operations) {
       const { read } = operation;
       if (!read) continue;
       const shown = new Map(read.pets.map((pet) => [pet.id, pet]));
-      for (const addition of additions) {
-        const pet = addition.added!;
+      for (const add of adds) {
+        const pet = add.added!;
         const seen = shown.get(pet.id);
         if (seen) {
           if (seen.name !== pet.name || seen.status !== pet.status || !read.covers(pet))
             return `Not as added: ${seen.name}`;
-          arrows.get(addition)?.push(operation);
+          edges.get(add)?.push(operation);
           shown.delete(pet.id);
-        } else if (read.covers(pet)) arrows.get(operation)?.push(addition);
+        } else if (read.covers(pet)) edges.get(operation)?.push(add);
       }
       if (shown.size > 0) return `Never added: ${[...shown.values()].map(({ name }) => name).join()}`;
       if (read.pets.some(({ id }, i) => i > 0 && id >= read.pets[i - 1]!.id)) return 'Not in order.';
     }
-    // Takes away what no arrow points to, until nothing is left, or each that is left is in a circle or behind one.
+    // Kahn's algorithm: what remains is in a cycle or after one.
     const pointedAt = new Map(this.operations.map((each) => [each, 0]));
-    for (const each of arrows.values()) for (const to of each) pointedAt.set(to, pointedAt.get(to)! + 1);
+    for (const each of edges.values()) for (const to of each) pointedAt.set(to, pointedAt.get(to)! + 1);
     const free = this.operations.filter((each) => pointedAt.get(each) === 0);
     for (const each of free) {
-      for (const to of arrows.get(each)!) {
+      for (const to of edges.get(each)!) {
         pointedAt.set(to, pointedAt.get(to)! - 1);
         if (pointedAt.get(to) === 0) free.push(to);
       }
     }
     const left = this.operations.filter((each) => !free.includes(each));
     if (left.length === 0) return undefined;
-    return `No order explains ${left.length} operations, among them the read that ended first of them at ${Math.min(...left.map(({ ended }) => ended))}.`;
+    const first = Math.min(...left.map(({ ended }) => ended));
+    return `No order explains ${left.length} operations; the first of them ended at ${first}.`;
   }
 }

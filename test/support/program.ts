@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-/** What says how the program is built. */
+/** The files that determine how the program is built. */
 const BUILT_BY = ['tsconfig.json', 'tsconfig.build.json', 'bundle.mjs', 'package-lock.json'];
 
 /**
- * Builds the program as `npm run build` does, inside the project, where it finds its packages, and returns its folder. Spec files
- * that run at the same time, or one after the other, share a build for as long as the source is the same.
+ * Builds the program as `npm run build` does, inside the project, where it finds its packages, and returns its folder.
+ * Spec files share a build for as long as the source is the same.
  */
 export function buildProgram(): string {
   const output = resolve('test-output');
@@ -24,14 +24,14 @@ export function buildProgram(): string {
   try {
     renameSync(building, folder);
   } catch (error) {
-    // Another one was quicker.
+    // Another process was quicker.
     if (!existsSync(folder)) throw error;
     rmSync(building, { recursive: true });
   }
   return folder;
 }
 
-/** Builds the program with some of its files changed, or added, by their paths; returns its folder, which is to be removed. */
+/** Builds the program with files changed or added, by path; returns its folder, which the caller must remove. */
 export function buildOther(name: string, change: (files: Map<string, string>) => void): string {
   const folder = resolve('test-output', `${name}-${process.pid}`);
   const files = new Map(sourceFiles().map((path) => [path, readFileSync(path, 'utf8')]));
@@ -53,7 +53,7 @@ export function buildOther(name: string, change: (files: Map<string, string>) =>
   return program;
 }
 
-/** A digest of the source and of what says how it is built. */
+/** A digest of the source and of how it is built. */
 export function sourceDigest(): string {
   const digest = createHash('sha256');
   for (const path of [...sourceFiles(), ...BUILT_BY]) {

@@ -12,13 +12,16 @@ export class Proxy {
   private awaited: { readonly text: string; readonly resolve: () => void } | undefined;
   private heard: Buffer[] = [];
 
-  private constructor(target: number, host: string) {
+  private constructor(
+    private target: number,
+    host: string,
+  ) {
     this.server = createServer((client) => {
       if (this.refused) {
         client.on('error', () => undefined).destroy();
         return;
       }
-      const upstream = connect(target, host);
+      const upstream = connect(this.target, host);
       const pair = [client, upstream] as const;
       this.pairs.add(pair);
       for (const [from, to] of [pair, [upstream, client] as const]) {
@@ -115,6 +118,12 @@ export class Proxy {
   /** Forwards new connections; the old ones hang for ever, as where a machine on the way forgot them. */
   forwardNew(): void {
     this.held = false;
+  }
+
+  /** Leads new connections to this port, and ends the others, as a proxy does once another server is the primary. */
+  redirect(target: number): void {
+    this.target = target;
+    this.cut();
   }
 
   /** Ends all connections. */

@@ -1,4 +1,3 @@
-import { describe, it } from '@jest/globals';
 import { ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,25 +11,21 @@ const SBIN = ['/usr/sbin', '/usr/local/sbin'];
 /** A reverse proxy that these tests know. */
 export interface ReverseProxyKind {
   readonly name: string;
-  /** How to get it. */
-  readonly install: string;
-  /** The path of its program; undefined if this machine has none. */
-  readonly program: string | undefined;
+  readonly program: string;
   /** Its arguments, if its files are in this folder. */
   readonly args: (folder: string) => string[];
-  /** What its configuration says if it listens on this port in front of instances on these. */
+  /** The configuration by which it listens on this port in front of instances on these. */
   readonly configuration: (folder: string, port: number, instances: readonly number[]) => string;
 }
 
-/** nginx, with connections to the service that are kept; what is said `ofEach` instance, `ofAll` of them, and of `passing` requests on. */
+/** nginx, with connections to the service that are kept; more settings of each `server`, of the `upstream` and of the `location`. */
 export function nginx(
   name = 'nginx',
-  { ofEach = '', ofAll = '', passing = '' }: { ofEach?: string; ofAll?: string; passing?: string } = {},
+  { server = '', upstream = '', location = '' }: { server?: string; upstream?: string; location?: string } = {},
 ): ReverseProxyKind {
   return {
     name,
-    install: 'apt-get install nginx-light',
-    program: binary('nginx', SBIN),
+    program: 'nginx',
     args: (folder) => ['-p', folder, '-c', join(folder, 'configuration'), '-e', 'stderr'],
     configuration: (folder, port, instances) => `
 daemon off;
@@ -43,9 +38,9 @@ http {
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((use) => `${use}_temp_path ${folder}/${use};`).join(' ')}
   map $http_upgrade $connection_upgrade { default upgrade; "" ""; }
   upstream petstore {
-    ${instances.map((instance) => `server 127.0.0.1:${instance} ${ofEach};`).join(' ')}
+    ${instances.map((instance) => `server 127.0.0.1:${instance} ${server};`).join(' ')}
     keepalive 64;
-    ${ofAll}
+    ${upstream}
   }
   server {
     listen 127.0.0.1:${port};
@@ -54,7 +49,7 @@ http {
       proxy_http_version 1.1;
       proxy_set_header Connection $connection_upgrade;
       proxy_set_header Upgrade $http_upgrade;
-      ${passing}
+      ${location}
     }
   }
 }
@@ -66,8 +61,7 @@ http {
 export function haproxy(): ReverseProxyKind {
   return {
     name: 'HAProxy',
-    install: 'apt-get install haproxy',
-    program: binary('haproxy', SBIN),
+    program: 'haproxy',
     args: (folder) => ['-db', '-f', join(folder, 'configuration')],
     configuration: (_folder, port, instances) => `
 defaults
@@ -105,7 +99,9 @@ export class ReverseProxy {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-proxy-'));
     const port = await freePort();
     writeFileSync(join(folder, 'configuration'), kind.configuration(folder, port, instances));
-    const process = spawn(kind.program as string, kind.args(folder), { stdio: ['ignore', 'pipe', 'pipe'] });
+    const process = spawn(binary(kind.program, SBIN) as string, kind.args(folder), {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const proxy = new ReverseProxy(port, folder, process);
     while (!(await takesConnections(port))) {
       if (process.exitCode !== null) throw new Error(`${kind.name} ended: ${proxy.log}`);
@@ -131,28 +127,4 @@ async function takesConnections(port: number): Promise<boolean> {
   );
   socket.destroy();
   return connected;
-}
-
-/**
- * A suite for each of these proxies; one that this machine does not have is told as skipped, with how to get it, or as failed if
- * `PETSTORE_REQUIRE_PROXIES` is 1.
- */
-export function describeBehind(
-  title: string,
-  kinds: readonly ReverseProxyKind[],
-  suite: (kind: ReverseProxyKind) => void,
-): void {
-  for (const kind of kinds) {
-    const ofKind = title.replace('$name', kind.name);
-    const missing = `${kind.name} is not on this machine: its suite was left out. To run it: ${kind.install}`;
-    if (kind.program !== undefined) describe(ofKind, () => suite(kind));
-    else if (process.env.PETSTORE_REQUIRE_PROXIES === '1') {
-      it(ofKind, () => {
-        throw new Error(missing);
-      });
-    } else {
-      process.stderr.write(`\n${missing}\n`);
-      it.skip(ofKind, () => undefined);
-    }
-  }
 }

@@ -1,6 +1,7 @@
-import { startedServers } from './servers.js';
+import type { TestServer } from './servers.js';
 
 /** Removes the servers that the run has started. */
 export default async function teardown(): Promise<void> {
-  for (const server of startedServers()) await server.remove();
+  const { petstoreServers = [] } = globalThis as { petstoreServers?: TestServer[] };
+  for (const server of petstoreServers) await server.remove();
 }

@@ -299,15 +299,52 @@ const wanted: readonly Wanted[] = [
   },
 ];
 
-/** The servers that this run has started; `servers.teardown.ts` removes them. */
-export const startedServers = (): TestServer[] =>
-  ((globalThis as { petstoreServers?: TestServer[] }).petstoreServers ??= []);
+/** A program that a tier of the tests runs, and how Debian installs it. */
+interface Requirement {
+  readonly program: string;
+  readonly install: string;
+  /** Folders to search besides those of the PATH. */
+  readonly folders?: readonly string[];
+}
+
+const SBIN = ['/usr/sbin', '/usr/local/sbin'];
+
+/** What the integration tests run. */
+const INTEGRATION: readonly Requirement[] = [
+  { program: 'redis-server', install: 'redis-server', folders: ['/usr/local/bin'] },
+  { program: process.env.PETSTORE_BROWSER ?? 'chromium', install: 'chromium' },
+  { program: 'curl', install: 'curl' },
+  { program: 'python3', install: 'python3-minimal' },
+];
+
+/** What the system tests run besides. */
+const SYSTEM: readonly Requirement[] = [
+  { program: 'nginx', install: 'nginx-light', folders: SBIN },
+  { program: 'haproxy', install: 'haproxy', folders: SBIN },
+  { program: 'pgbouncer', install: 'pgbouncer', folders: SBIN },
+  { program: 'patroni', install: 'patroni' },
+  { program: 'etcd', install: 'etcd-server' },
+];
+
+/** Throws an error that says what to install, unless all of these programs are installed. */
+function requirePrograms(requirements: readonly Requirement[]): void {
+  const missing = requirements.filter(({ program, folders = [] }) => binary(program, folders) === undefined);
+  if (missing.length === 0) return;
+  const names = missing.map(({ program }) => program).join(', ');
+  const packages = missing.map(({ install }) => install).join(' ');
+  throw new Error(`These tests need ${names}, not found on this machine. On Debian: apt-get install ${packages}`);
+}
+
+/** The servers that this run has started. */
+const startedServers = (): TestServer[] => ((globalThis as { petstoreServers?: TestServer[] }).petstoreServers ??= []);
 
 /**
- * Finds a running server of each kind, or starts one, and sets the variable that tells the tests where it is, unless it is
- * set already. Rejects with what to install if the machine has neither.
+ * Jest's globalSetup of the integration and system tiers; Jest resolves no relative import of it. Finds a running server of each
+ * kind, or starts one, and sets the variable that tells the tests where it is, unless it is set already. Rejects with what to
+ * install if something is missing.
  */
-export async function provideServers(): Promise<void> {
+export default async function setup(_config: unknown, { globals }: { globals: { tier?: string } }): Promise<void> {
+  requirePrograms(globals.tier === 'system' ? [...INTEGRATION, ...SYSTEM] : INTEGRATION);
   for (const { name, variable, install, usual, answers, launch, url } of wanted) {
     if (process.env[variable]) continue;
     try {

@@ -71,10 +71,3 @@ export function openStoreAt(url: string): Promise<Store> {
   const { database, databaseLimits } = readConfig({ DATABASE_URL: url });
   return openStore(database, databaseLimits, new NodeSecrets(), () => undefined);
 }
-
-/** @deprecated Name the kinds: `memory`, `sqlite`, `postgres`, `mariadb`. */
-export const serverKinds: readonly StoreKind[] = process.env.PETSTORE_TEST_POSTGRES ? [postgres, mariadb] : [];
-/** @deprecated */
-export const lastingKinds: readonly StoreKind[] = serverKinds.length > 0 ? serverKinds : [sqlite];
-/** @deprecated */
-export const storeKinds: readonly StoreKind[] = serverKinds.length > 0 ? serverKinds : [memory, sqlite];

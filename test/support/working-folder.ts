@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** What a command left when it ended. */
 export interface Outcome {
@@ -13,7 +14,10 @@ export interface Outcome {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** A working folder of somebody who uses the program: what the processes of it have in common. */
+/** A line of the log in production. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** A working folder in which commands of the built program run. */
 export class WorkingFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'petstore-'));
   private readonly running: RunningService[] = [];
@@ -37,9 +41,9 @@ export class WorkingFolder {
     return service;
   }
 
-  /** Starts the service on a free port. */
-  start(variables: Variables = {}): RunningService {
-    const service = new RunningService(this.spawn(['serve'], { PORT: '0', ...variables }));
+  /** Starts the service on a free port; its standard output goes to this descriptor, or to a pipe. */
+  start(variables: Variables = {}, output: 'pipe' | number = 'pipe'): RunningService {
+    const service = new RunningService(this.spawn(['serve'], { PORT: '0', ...variables }, output));
     this.running.push(service);
     return service;
   }
@@ -58,7 +62,7 @@ export class WorkingFolder {
     rmSync(this.path, { recursive: true, force: true });
   }
 
-  private spawn(args: readonly string[], variables: Variables, output: 'pipe' | number = 'pipe'): ChildProcess {
+  private spawn(args: readonly string[], variables: Variables, output: 'pipe' | number): ChildProcess {
     return spawn(process.execPath, [join(this.program, 'src', 'main.js'), ...args], {
       cwd: this.path,
       env: { PATH: process.env.PATH, ...variables },
@@ -73,7 +77,7 @@ export class RunningService {
   private readonly err: () => string;
   private readonly closed: Promise<unknown>;
 
-  constructor(private readonly process: ChildProcess) {
+  constructor(readonly process: ChildProcess) {
     this.closed = once(process, 'close');
     this.out = textOf(process.stdout);
     this.err = textOf(process.stderr);
@@ -82,6 +86,11 @@ export class RunningService {
   /** Everything that it has written so far, to both of its outputs. */
   get log(): string {
     return this.out() + this.err();
+  }
+
+  /** The lines of its standard output, each of which must be JSON. */
+  get lines(): LogLine[] {
+    return linesOf(this.out());
   }
 
   /** The id of the process. */
@@ -102,6 +111,11 @@ export class RunningService {
   /** The base address that the greeting names. */
   get address(): string {
     return /(?:open at |"address":")(http:[^\s"]+)/.exec(this.log)?.[1] as string;
+  }
+
+  /** The port that the greeting names. */
+  get port(): number {
+    return Number(new URL(this.address).port);
   }
 
   /** The key that the greeting shows; undefined if it shows none. */
@@ -125,7 +139,10 @@ export class RunningService {
     return this.ended();
   }
 
-  /** Resolves to the exit code once the process, and all that write to its outputs, have ended; null if a signal ended it. */
+  /**
+   * Resolves to the exit code once the process, and all that write to its outputs, have ended; null if a signal ended
+   * it.
+   */
   async ended(): Promise<number | null> {
     await this.closed;
     return this.process.exitCode;
@@ -143,6 +160,30 @@ export class RunningService {
     if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
     return answer.text();
   }
+}
+
+/** Resolves once the condition holds; rejects after 30 s. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 30_000;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`Not within 30 s: ${condition.toString()}`);
+    await delay(20);
+  }
+}
+
+/** Whether there is a process with this id. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** The lines of a log, each of which must be JSON. */
+export function linesOf(log: string): LogLine[] {
+  const lines = log.split('\n').filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as LogLine);
 }
 
 /** The text that a stream has given so far, whenever it is asked for. */

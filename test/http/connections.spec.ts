@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import Libsql from 'libsql';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Connection } from '../support/connection.js';
+import { expectError } from '../support/error-body.js';
+import { bytes, get, KEY, petBody, post, rawRequest } from '../support/raw-requests.js';
+import { Service } from '../support/service.js';
+import { sqlite, type TestStore } from '../support/stores.js';
+
+interface Pet {
+  readonly id: number;
+  readonly name: string;
+}
+
+let store: TestStore;
+let service: Service;
+
+// On SQLite, where a create is answered only when its commit is on disk.
+beforeAll(async () => {
+  store = await sqlite.create();
+  service = await Service.start({ API_KEYS: KEY, DATABASE_URL: store.url });
+});
+
+afterAll(async () => {
+  await service.stop();
+  await store.remove();
+});
+
+let names = 0;
+const newName = () => `pet-${++names}`;
+
+/** The names of all stored pets, oldest first. */
+async function stored(): Promise<string[]> {
+  // Whatever was handled before this pet is committed with it at the latest.
+  await Connection.ask(service.port, bytes(post('the last one')));
+  const found: string[] = [];
+  for (let path: string | undefined = '/v1/pets?limit=100'; path !== undefined;) {
+    const { body, headers } = await service.send(path);
+    found.push(...(JSON.parse(body) as Pet[]).map(({ name }) => name));
+    path = /<([^>]*)>; rel="next"/.exec(String(headers.link))?.[1];
+  }
+  return found.reverse();
+}
+
+const petOf = ({ body }: { body: string }) => JSON.parse(body) as Pet;
+
+/** Requests whose response is the last of the connection, and the status of the response. */
+const LAST: readonly (readonly [what: string, request: string, status: number])[] = [
+  ['a GET with Connection: close', get('/v1/pets', 'Connection: close'), 200],
+  ['a GET with close among other options', get('/v1/pets', 'Connection: x, Close'), 200],
+  ['a POST with Connection: close', post('last', 'Connection: close'), 201],
+  ['a GET of HTTP/1.0', get('/v1/pets').replace('1.1', '1.0'), 200],
+  ['a health check with Connection: close', rawRequest('GET /health/ready', ['Connection: close']), 200],
+  ['a file of the docs with Connection: close', rawRequest('GET /docs', ['Connection: close']), 200],
+  ['a request without a key and with Connection: close', rawRequest('GET /v1/pets', ['Connection: close']), 401],
+  ['a request to upgrade', get('/v1/pets', 'Connection: Upgrade', 'Upgrade: h2c'), 200],
+  ['a POST that asks to upgrade', post('upgrade', 'Connection: Upgrade', 'Upgrade: websocket'), 201],
+  ['CONNECT', 'CONNECT x:1 HTTP/1.1\nHost: x\n\n', 400],
+  ['an expectation that cannot be met', post('expect', 'Expect: x'), 417],
+];
+
+describe('behind a response with Connection: close', () => {
+  it.each(LAST)('no request is handled: %s', async (_what, request, status) => {
+    const [pipelined, late] = [newName(), newName()];
+    const connection = await Connection.open(service.port);
+    connection.socket.allowHalfOpen = true;
+    connection.write(bytes(request + post(pipelined)));
+    const response = await connection.answer();
+    expect([response.status, response.header('Connection')]).toEqual([status, 'close']);
+    expect(response.header('Upgrade')).toBeUndefined();
+    if (!connection.socket.readableEnded) await once(connection.socket, 'end');
+    connection.socket.end(bytes(post(late)));
+    await connection.closed;
+    expect(connection.rest).toBe('');
+    expect(await stored()).not.toEqual(expect.arrayContaining([expect.stringMatching(`^(${pipelined}|${late})$`)]));
+  });
+
+  it.each([
+    ['an error of HTTP/1.1', get('/v1/nothing'), 404],
+    ['HTTP/1.0 with keep-alive', get('/v1/pets', 'Connection: keep-alive').replace('1.1', '1.0'), 200],
+    ['a small body that was not wanted', rawRequest('POST /v1/pets', [], petBody('unwanted')), 401],
+  ])('only: the connection survives %s', async (_what, request, status) => {
+    const name = newName();
+    const connection = await Connection.open(service.port);
+    connection.write(bytes(request));
+    expect((await connection.answer()).status).toBe(status);
+    connection.write(bytes(post(name)));
+    expect(petOf(await connection.answer())).toMatchObject({ name });
+    connection.destroy();
+  });
+});
+
+describe('pipelined requests', () => {
+  it('each see the effect of those before', async () => {
+    const connection = await Connection.open(service.port);
+    connection.write(bytes(post(newName())));
+    let { id } = petOf(await connection.answer());
+    for (let i = 0; i < 5; i++) {
+      const name = newName();
+      connection.write(bytes(post(name) + get(`/v1/pets/${++id}`) + get('/v1/pets?limit=1')));
+      expect(petOf(await connection.answer())).toMatchObject({ id, name });
+      expect(petOf(await connection.answer())).toMatchObject({ id, name });
+      expect(JSON.parse((await connection.answer()).body)).toMatchObject([{ id, name }]);
+    }
+    connection.destroy();
+  });
+
+  it.each([
+    ['what is not HTTP', 'hello?\n\n', 400],
+    ['no Host', get('/v1/pets').replace('Host: x\n', ''), 400],
+    ['a request to upgrade', get('/v1/pets', 'Connection: Upgrade', 'Upgrade: h2c'), 200],
+    ['no key', rawRequest('GET /v1/pets', []), 401],
+    ['a health check', rawRequest('GET /health/live', []), 200],
+    ['a file of the docs', rawRequest('GET /docs', []), 200],
+  ])('are answered in order: %s behind a create', async (_what, request, status) => {
+    const name = newName();
+    const connection = await Connection.open(service.port);
+    connection.write(bytes(post(name) + request));
+    expect(petOf(await connection.answer())).toMatchObject({ name });
+    expect((await connection.answer()).status).toBe(status);
+    connection.destroy();
+  });
+
+  it('behind a hundred may be left without an answer, and then have no effect', async () => {
+    const sent = Array.from({ length: 400 }, (_, i) => `many-${i}`);
+    const connection = await Connection.open(service.port);
+    connection.write(bytes(sent.map((name) => post(name)).join('')));
+    const answered: string[] = [];
+    let isLast = false;
+    while (!isLast && answered.length < sent.length) {
+      const response = await connection.answer();
+      answered.push(petOf(response).name);
+      isLast = response.header('Connection') === 'close';
+    }
+    expect(answered.length).toBeGreaterThan(100);
+    expect(answered).toEqual(sent.slice(0, answered.length));
+    if (isLast) await connection.closed;
+    expect(connection.rest).toBe('');
+    connection.destroy();
+    expect((await stored()).filter((name) => name.startsWith('many-'))).toEqual(answered);
+  });
+
+  it('may be sent again on a connection that has answered all of them', async () => {
+    const connection = await Connection.open(service.port);
+    for (let i = 0; i < 3; i++) {
+      connection.write(bytes(rawRequest('GET /openapi.json', []).repeat(20) + post(newName())));
+      for (let j = 0; j < 20; j++) expect((await connection.answer()).status).toBe(200);
+      expect((await connection.answer()).status).toBe(201);
+    }
+    connection.destroy();
+  });
+});
+
+describe('a client that half-closes', () => {
+  it.each(['/v1/pets', '/health/ready', '/docs', '/openapi.json'])('behind GET %s is answered', async (path) => {
+    const connection = await Connection.open(service.port);
+    connection.socket.end(bytes(get(path)));
+    expect((await connection.answer()).status).toBe(200);
+    await connection.closed;
+  });
+
+  it('behind several requests is answered, each of them', async () => {
+    const sent = [newName(), newName(), newName()];
+    const connection = await Connection.open(service.port);
+    connection.socket.end(bytes(sent.map((name) => post(name) + get('/v1/pets?limit=1')).join('')));
+    for (const name of sent) {
+      expect(petOf(await connection.answer())).toMatchObject({ name });
+      expect(JSON.parse((await connection.answer()).body)).toMatchObject([{ name }]);
+    }
+    await connection.closed;
+  });
+
+  it('within a body gets 400 behind the responses before, and stores nothing of it', async () => {
+    const [whole, cut] = [newName(), newName()];
+    const connection = await Connection.open(service.port);
+    connection.socket.end(bytes(post(whole) + post(cut)).subarray(0, -1));
+    expect((await connection.answer()).status).toBe(201);
+    expectError(await connection.answer(), 'bad_request');
+    await connection.closed;
+    const found = await stored();
+    expect(found).toContain(whole);
+    expect(found).not.toContain(cut);
+  });
+
+  it('behind what is not HTTP gets 400 behind the responses before', async () => {
+    const connection = await Connection.open(service.port);
+    connection.socket.end(bytes(`${get('/v1/pets?limit=1').repeat(3)}hello?\n\n`));
+    for (let i = 0; i < 3; i++) expect((await connection.answer()).status).toBe(200);
+    expectError(await connection.answer(), 'bad_request');
+    await connection.closed;
+  });
+});
+
+describe('a client that does not read', () => {
+  it('makes the service hold a few MB at most, delays nobody else, and is answered once it reads', async () => {
+    const server = service.app.getHttpServer() as Server;
+    const accepted = once(server, 'connection') as Promise<[Socket]>;
+    const connection = await Connection.open(service.port);
+    const [held] = await accepted;
+    connection.socket.pause();
+    // Some 50 KB each, so that all responses would be 50 MB.
+    connection.write(bytes(rawRequest('GET /openapi.json', []).repeat(1_000)));
+    let [most, before] = [0, -1];
+    // Until the buffers of the operating system are full as well.
+    while (held.writableLength === 0 || held.bytesWritten !== before) {
+      before = held.bytesWritten;
+      for (let i = 0; i < 20; i++) {
+        most = Math.max(most, held.writableLength);
+        await delay(2);
+      }
+      expect((await service.send('/v1/pets?limit=1')).status).toBe(200);
+    }
+    expect(most).toBeLessThan(4_000_000);
+    connection.socket.resume();
+    for (let i = 0; i < 50; i++) expect((await connection.answer()).status).toBe(200);
+    connection.destroy();
+  });
+});
+
+describe('requests that wait for the database', () => {
+  it('are at most MAX_WAITING: one more gets 503 with Retry-After at once', async () => {
+    const other = await sqlite.create();
+    const limited = await Service.start({ API_KEYS: KEY, DATABASE_URL: other.url, MAX_WAITING: '2' });
+    const lock = new Libsql(other.url.slice('sqlite:'.length));
+    try {
+      expect((await limited.add(petBody('first'))).status).toBe(201);
+      lock.exec('BEGIN IMMEDIATE');
+      const responses = Array.from({ length: 8 }, (_, i) => limited.add(petBody(`waiting-${i}`)));
+      const rejected = await Promise.race(responses);
+      expectError(rejected, 'service_unavailable');
+      expect(rejected.headers['retry-after']).toBe('1');
+      lock.exec('ROLLBACK');
+      expect((await Promise.all(responses)).map(({ status }) => status)).toContain(201);
+    } finally {
+      lock.close();
+      await limited.stop();
+      await other.remove();
+    }
+  });
+});

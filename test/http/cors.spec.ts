@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { expectError } from '../support/error-body.js';
+import { newPetJson } from '../support/fields.js';
+import { OPERATIONS } from '../support/operations.js';
+import { type Answer, Service } from '../support/service.js';
+
+const ORIGIN = 'https://shop.example';
+
+const PREFLIGHT = {
+  Origin: ORIGIN,
+  'Access-Control-Request-Method': 'POST',
+  'Access-Control-Request-Headers': 'authorization',
+};
+
+const corsHeaders = ({ headers }: Answer) => Object.keys(headers).filter((name) => name.startsWith('access-control-'));
+
+const list = (value: unknown) => String(value).split(/, ?/);
+
+describe('CORS without CORS_ORIGINS', () => {
+  it('is off: a preflight is a request like any other, and needs the key', async () => {
+    const service = await Service.start();
+    const preflight = { method: 'OPTIONS', headers: PREFLIGHT };
+    expectError(await service.send('/v1/pets', { ...preflight, key: false }), 'api_key_missing');
+    for (const response of [
+      await service.send('/v1/pets', preflight),
+      await service.send('/v1/pets', { headers: { Origin: ORIGIN } }),
+    ]) {
+      expect(response.status).toBeLessThan(300);
+      expect(corsHeaders(response)).toEqual([]);
+    }
+    await service.stop();
+  });
+});
+
+describe('CORS with CORS_ORIGINS', () => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await Service.start({ CORS_ORIGINS: `${ORIGIN},http://localhost:5173` });
+    await service.add(newPetJson());
+  });
+
+  afterAll(() => service.stop());
+
+  it.each([ORIGIN, 'http://localhost:5173'])('answers a preflight of %s without a key', async (Origin) => {
+    const headers = { ...PREFLIGHT, Origin };
+    const response = await service.send('/v1/pets', { method: 'OPTIONS', headers, key: false });
+    expect(response).toMatchObject({ status: 204, body: '', headers: { 'access-control-allow-origin': Origin } });
+    expect(list(response.headers['access-control-allow-methods'])).toEqual(
+      expect.arrayContaining([...new Set(OPERATIONS.map(({ method }) => method)), 'HEAD']),
+    );
+    expect(list(response.headers['access-control-allow-headers'])).toEqual(
+      expect.arrayContaining(['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id']),
+    );
+    expect(response.headers['access-control-allow-credentials']).toBeUndefined();
+    expect(response.headers['x-request-id']).toMatch(/./);
+    expect(response.headers.vary).toMatch(/\bOrigin\b/);
+  });
+
+  it.each([
+    'https://evil.example',
+    'https://shop.example.evil.example',
+    'http://shop.example',
+    'https://shop.example:8443',
+    'null',
+  ])('tells nothing to %s', async (Origin) => {
+    const preflight = { method: 'OPTIONS', headers: { ...PREFLIGHT, Origin } };
+    expectError(await service.send('/v1/pets', { ...preflight, key: false }), 'api_key_missing');
+    const response = await service.send('/v1/pets', { headers: { Origin } });
+    expect(response.status).toBe(200);
+    expect(response.headers['access-control-allow-origin']).toBeUndefined();
+  });
+
+  it('does not take OPTIONS without Access-Control-Request-Method for a preflight', async () => {
+    const options = { method: 'OPTIONS', headers: { Origin: ORIGIN } };
+    expectError(await service.send('/v1/pets', { ...options, key: false }), 'api_key_missing');
+    expect((await service.send('/v1/pets', options)).headers.allow).toMatch(/GET/);
+  });
+
+  it.each(['/v1/pets', '/v1/pets/1', '/v1/pets/999', '/v1/nothing', '/v1/pets?limit=0'])(
+    'lets the pages of an allowed origin read the response of %s and its headers, 401 included',
+    async (path) => {
+      for (const key of [true, false]) {
+        const { headers } = await service.send(path, { headers: { Origin: ORIGIN }, key });
+        expect(headers).toMatchObject({ 'access-control-allow-origin': ORIGIN, 'cache-control': 'no-store' });
+        expect(headers.vary).toMatch(/\bOrigin\b/);
+        expect(list(headers['access-control-expose-headers'])).toEqual(
+          expect.arrayContaining([
+            ...['Link', 'Location', 'Deprecation', 'Sunset', 'X-Request-Id', 'Retry-After', 'WWW-Authenticate'],
+            ...['Allow', 'Idempotent-Replayed'],
+          ]),
+        );
+      }
+    },
+  );
+});

