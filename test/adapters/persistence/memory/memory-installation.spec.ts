@@ -1,4 +1,0 @@
-import { describeInstallation } from '../../../contracts/installation.contract.js';
-import { memory } from '../../../support/stores.js';
-
-describeInstallation(memory);

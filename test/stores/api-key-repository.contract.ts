@@ -1,0 +1,156 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { ApiKeyRepository, KeyUse } from '../../src/application/keys/api-key-repository.port.js';
+import { ApiKey } from '../../src/domain/keys/api-key.js';
+import { freshStore } from '../support/fresh-store.js';
+import { StoreKind } from '../support/stores.js';
+
+export const CREATED = new Date('2026-11-20T12:00:00.123Z');
+export const LATER = new Date('2026-11-20T12:00:01.000Z');
+
+/** A digest that consists of one hexadecimal digit. */
+export function digest(digit: string | number): string {
+  return String(digit).repeat(64);
+}
+
+export function newKey(fields: Partial<ApiKey> = {}): ApiKey {
+  const fixed = { digest: digest(1), name: 'shop', prefix: 'pets_abcd', createdAt: CREATED };
+  return { ...fixed, expiresAt: null, revokedAt: null, ...fields };
+}
+
+export function use(fields: Partial<KeyUse> = {}): KeyUse {
+  return { digest: digest(1), name: 'shop', lastUsedAt: CREATED, getPetCalls: 0, lastGetPetAt: null, ...fields };
+}
+
+/** What has been recorded, by digest. */
+export async function usesOf(keys: ApiKeyRepository): Promise<KeyUse[]> {
+  return (await keys.uses()).sort((a, b) => (a.digest < b.digest ? -1 : 1));
+}
+
+/** What every repository of API keys does, wherever it keeps them. */
+export function describeApiKeyRepository(kind: StoreKind): void {
+  describe(`API keys in ${kind.name}`, () => {
+    const store = freshStore(kind);
+    const other = newKey({ digest: digest(2), name: 'till', createdAt: LATER });
+    const retired = { name: 'shop.old', expiresAt: LATER };
+    let keys: ApiKeyRepository;
+
+    beforeEach(async () => {
+      ({ keys } = await store.open());
+    });
+
+    it.each<[string, Partial<ApiKey>]>([
+      ['valid', {}],
+      ['with the longest name', { name: 'x'.repeat(64), prefix: 'pets_Zz09', expiresAt: LATER }],
+      ['expired', { expiresAt: new Date(0) }],
+      ['revoked', { revokedAt: LATER }],
+    ])('are found as stored: %s', async (_which, fields) => {
+      const key = newKey(fields);
+      await keys.add(key);
+      expect(await keys.find(key.digest)).toEqual(key);
+      expect(await keys.list()).toEqual([key]);
+    });
+
+    it('are not found under any other digest', async () => {
+      expect(await keys.list()).toEqual([]);
+      await keys.add(newKey({ digest: digest('a') }));
+      for (const absent of [digest('b'), digest('A'), 'a'.repeat(63), '', `${digest('a')} `])
+        expect(await keys.find(absent)).toBeUndefined();
+    });
+
+    it('do not change with the objects of the caller', async () => {
+      const mine = { ...newKey() };
+      await keys.add(mine);
+      for (const each of [mine, await keys.find(mine.digest), (await keys.list())[0]])
+        Object.assign(each as ApiKey, { name: 'other' });
+      expect(await keys.find(mine.digest)).toEqual(newKey());
+    });
+
+    it('are rejected if the digest is stored already', async () => {
+      const revoked = newKey({ revokedAt: LATER });
+      await keys.add(revoked);
+      await expect(keys.add(newKey({ name: 'other' }))).rejects.toThrow();
+      expect(await keys.list()).toEqual([revoked]);
+    });
+
+    it('are listed oldest first, whatever their state', async () => {
+      const at = (milliseconds: number) => new Date(CREATED.getTime() + milliseconds);
+      const third = newKey({ digest: digest(1), createdAt: at(2), revokedAt: at(5) });
+      const first = newKey({ digest: digest(3), createdAt: at(0), expiresAt: new Date(0) });
+      const second = newKey({ digest: digest(2), createdAt: at(1) });
+      for (const key of [third, first, second]) await keys.add(key);
+      expect(await keys.list()).toEqual([first, second, third]);
+    });
+
+    it('are revoked once, alone, and only if they exist', async () => {
+      for (const key of [newKey(), other]) await keys.add(key);
+      for (const at of [CREATED, LATER]) await keys.revoke(digest(1), at);
+      await keys.revoke(digest(9), CREATED);
+      expect(await keys.list()).toEqual([newKey({ revokedAt: CREATED }), other]);
+    });
+
+    it('are rotated: the old key is renamed and expires, the successor is stored', async () => {
+      for (const key of [newKey(), other]) await keys.add(key);
+      const successor = newKey({ digest: digest(4), createdAt: new Date(LATER.getTime() + 1) });
+      expect(await keys.rotate(newKey(), retired, successor)).toBe(true);
+      expect(await keys.list()).toEqual([newKey(retired), other, successor]);
+    });
+
+    it('are not rotated if they have changed since they were read', async () => {
+      const stored = newKey({ expiresAt: LATER });
+      await keys.add(stored);
+      const changes = [{ name: 'till' }, { expiresAt: null }, { expiresAt: CREATED }, { revokedAt: CREATED }];
+      for (const change of [...changes, { digest: digest(2) }]) {
+        const successor = newKey({ digest: digest(3) });
+        expect(await keys.rotate({ ...stored, ...change }, retired, successor)).toBe(false);
+      }
+      expect(await keys.list()).toEqual([stored]);
+    });
+
+    it('are not rotated if the digest of the successor is stored already', async () => {
+      for (const key of [newKey(), other]) await keys.add(key);
+      await expect(keys.rotate(newKey(), retired, newKey({ digest: digest(2) }))).rejects.toThrow();
+      expect(await keys.list()).toEqual([newKey(), other]);
+    });
+
+    it('have uses, added up by digest, with the latest times in whichever order they are recorded', async () => {
+      expect(await keys.uses()).toEqual([]);
+      await keys.recordUses([use({ lastUsedAt: LATER, getPetCalls: 1, lastGetPetAt: LATER })]);
+      await keys.recordUses([
+        use({ getPetCalls: 2, lastGetPetAt: CREATED }),
+        use({ digest: digest(2), name: 'till' }),
+        use({ digest: digest(3), name: 'web', getPetCalls: 5, lastGetPetAt: CREATED }),
+      ]);
+      await keys.recordUses([use(), use({ digest: digest(2), name: 'till', getPetCalls: 1, lastGetPetAt: CREATED })]);
+      expect(await usesOf(keys)).toEqual([
+        use({ lastUsedAt: LATER, getPetCalls: 3, lastGetPetAt: LATER }),
+        use({ digest: digest(2), name: 'till', getPetCalls: 1, lastGetPetAt: CREATED }),
+        use({ digest: digest(3), name: 'web', getPetCalls: 5, lastGetPetAt: CREATED }),
+      ]);
+      // A configured key is not stored.
+      expect(await keys.list()).toEqual([]);
+    });
+
+    it('have uses beyond 32 bits', async () => {
+      for (let i = 0; i < 2; i++) await keys.recordUses([use({ getPetCalls: 2 ** 31, lastGetPetAt: CREATED })]);
+      expect(await keys.uses()).toMatchObject([{ getPetCalls: 2 ** 32 }]);
+    });
+
+    it('have another revision after each change, and no other one without a change, if there is one', async () => {
+      const revisions = [keys.revision()];
+      const changes = [
+        () => keys.add(newKey()),
+        () => keys.add(other),
+        () => keys.revoke(digest(1), CREATED),
+        () => keys.rotate(other, retired, newKey({ digest: digest(3) })),
+      ];
+      for (const change of changes) {
+        await change();
+        revisions.push(keys.revision());
+        await keys.list();
+        expect(keys.revision()).toBe(revisions.at(-1));
+      }
+      const known = revisions.filter((revision) => revision !== undefined);
+      expect(new Set(known).size).toBe(known.length === 0 ? 0 : revisions.length);
+    });
+  });
+}

@@ -1,0 +1,174 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { StoreUnavailable } from '../../src/application/errors.js';
+import { INT64_MIN } from '../../src/domain/int64.js';
+import { PET_STATUSES } from '../../src/domain/pets/pet.js';
+import { Store } from '../../src/open-store.js';
+import { freshStore, laterTurn } from '../support/fresh-store.js';
+import { History } from '../support/history.js';
+import { StoreKind } from '../support/stores.js';
+import { CREATED, digest, LATER, newKey, use, usesOf } from './api-key-repository.contract.js';
+import { addAll, idempotencyKey, ids, newPet, NOW } from './pet-repository.contract.js';
+import { rawQuery } from './raw-query.js';
+
+/** What every database does that several instances share, and that outlives them. */
+export function describeInstances(kind: StoreKind): void {
+  describe(`instances on one ${kind.name} database`, () => {
+    const store = freshStore(kind);
+    let one: Store;
+    let other: Store;
+
+    beforeEach(async () => {
+      // At once: on an empty database, one of them creates the schema while the other one waits.
+      [one, other] = await Promise.all([store.open(), store.open()]);
+    });
+
+    it('find everything again after a restart, and continue the ids', async () => {
+      const pets = await addAll(one.pets, [newPet(), newPet({ name: 'Rex', categoryId: INT64_MIN, status: 'sold' })]);
+      await one.keys.add(newKey());
+      await one.keys.recordUses([use({ getPetCalls: 1, lastGetPetAt: CREATED })]);
+      await Promise.all([one.close(), other.close()]);
+      const again = await store.open();
+      expect(await again.pets.list({ limit: 10 })).toEqual(pets.toReversed());
+      expect(await again.keys.list()).toEqual([newKey()]);
+      expect(await again.keys.uses()).toEqual([use({ getPetCalls: 1, lastGetPetAt: CREATED })]);
+      expect((await again.pets.add(newPet())).pet.id).toBeGreaterThan(pets[1]!.id);
+    });
+
+    it('read what the other one has just committed, and see another revision, if there is one', async () => {
+      for (let i = 0; i < 5; i++) {
+        const expected = await one.pets.list({ limit: 5 });
+        const before = [one.pets.listRevision(), one.pets.petRevision(), one.keys.revision()];
+        const { pet } = await other.pets.add(newPet({ name: `Pet ${i}` }));
+        await other.keys.add(newKey({ digest: digest(i) }));
+        await laterTurn();
+        for (const [n, now] of [one.pets.listRevision(), one.pets.petRevision(), one.keys.revision()].entries())
+          if (now !== undefined) expect(now).not.toBe(before[n]);
+        expect(await one.pets.list({ limit: 5 })).toEqual([pet, ...expected].slice(0, 5));
+        expect(await one.pets.list({ limit: 1, status: 'available' })).toEqual([pet]);
+        expect(await one.pets.find(pet.id)).toEqual(pet);
+        await other.keys.revoke(digest(i), LATER);
+        expect(await one.keys.find(digest(i))).toEqual(newKey({ digest: digest(i), revokedAt: LATER }));
+      }
+    });
+
+    it('read what was changed or deleted by hand', async () => {
+      const { pet } = await one.pets.add(newPet());
+      expect(await one.pets.find(pet.id)).toEqual(pet);
+      await rawQuery(store.url, `UPDATE pet SET name = 'Rex'`);
+      await laterTurn();
+      expect(await one.pets.find(pet.id)).toEqual({ ...pet, name: 'Rex' });
+      await rawQuery(store.url, 'DELETE FROM pet');
+      await laterTurn();
+      expect(await one.pets.find(pet.id)).toBeUndefined();
+      // Not even the id of a deleted pet is reused.
+      expect((await one.pets.add(newPet())).pet.id).toBeGreaterThan(pet.id);
+    });
+
+    it('are linearizable: all reads and adds could have happened one after the other', async () => {
+      const history = new History();
+      let newest = 0n;
+      const client = async (number: number): Promise<void> => {
+        for (let i = 0; i < 15; i++) {
+          const { pets } = [one, other][(number + i) % 2]!;
+          const status = PET_STATUSES[i % 3]!;
+          if (number % 4 === 0) {
+            const { id } = await history.add(pets, `${number} ${i}`, status);
+            if (id > newest) newest = id;
+          } else if (number % 4 === 1) await history.find(pets, newest + BigInt(i % 4) - 1n);
+          else if (number % 4 === 2) await history.list(pets, { limit: 100 });
+          else await history.list(pets, { status, limit: 1 + (i % 5) });
+        }
+      };
+      await Promise.all(Array.from({ length: 32 }, (_, number) => client(number)));
+      expect(history.contradiction()).toBeUndefined();
+    });
+
+    it('assign ids once, each above all that were returned before', async () => {
+      let newest = 0n;
+      const assigned: bigint[] = [];
+      for (let round = 0; round < 5; round++) {
+        const adding = Array.from({ length: 20 }, (_, i) => [one, other][i % 2]!.pets.add(newPet()));
+        const round = (await Promise.all(adding)).map(({ pet }) => pet.id);
+        for (const id of round) expect(id).toBeGreaterThan(newest);
+        newest = round.reduce((a, b) => (a > b ? a : b));
+        assigned.push(...round);
+      }
+      expect(new Set(assigned).size).toBe(100);
+      const descending = assigned.toSorted((a, b) => (a < b ? 1 : -1));
+      expect(ids(await other.pets.list({ limit: 1_000 }))).toEqual(descending);
+    });
+
+    it('add one pet for an idempotency key that both receive at once, and replay it from then on', async () => {
+      for (let round = 0; round < 10; round++) {
+        const key = idempotencyKey({ key: `key-${round}` });
+        const twins = await Promise.all([one, other, one, other].map(({ pets }) => pets.add(newPet(), key)));
+        expect(twins.filter(({ replayed }) => !replayed)).toHaveLength(1);
+        for (const { pet } of [...twins, await other.pets.add(newPet(), key)]) expect(pet).toEqual(twins[0]!.pet);
+      }
+      expect(await one.pets.list({ limit: 100 })).toHaveLength(10);
+    });
+
+    it('add one pet anew for an idempotency key whose pet was deleted by hand', async () => {
+      const { pet } = await one.pets.add(newPet(), idempotencyKey());
+      await rawQuery(store.url, 'DELETE FROM pet');
+      const again = await Promise.all([one, other, one].map(({ pets }) => pets.add(newPet(), idempotencyKey())));
+      expect(again.filter(({ replayed }) => !replayed)).toHaveLength(1);
+      const [next] = await other.pets.list({ limit: 10 });
+      expect(next!.id).toBeGreaterThan(pet.id);
+      expect(again.map((each) => each.pet)).toEqual([next, next, next]);
+    });
+
+    it('reject one pet that cannot be stored, and store those that are added at once', async () => {
+      const faulty = newPet({ name: null as unknown as string });
+      const adding = [newPet(), faulty, newPet()].map((pet) => one.pets.add(pet));
+      const outcomes = await Promise.allSettled([...adding, one.pets.add(faulty, idempotencyKey())]);
+      expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
+      expect(await other.pets.list({ limit: 10 })).toHaveLength(2);
+      // The key was stored no more than its pet.
+      expect((await other.pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
+    });
+
+    it('let one of two rotations of a key win, and change nothing for the other one', async () => {
+      const retired = { name: 'shop.old', expiresAt: LATER };
+      await one.keys.add(newKey());
+      const rotations = [one, other].map(({ keys }, i) =>
+        keys.rotate(newKey(), retired, newKey({ digest: digest(i + 2), createdAt: LATER })),
+      );
+      const outcomes = await Promise.all(rotations);
+      expect(outcomes.toSorted()).toEqual([false, true]);
+      const successor = newKey({ digest: digest(outcomes.indexOf(true) + 2), createdAt: LATER });
+      expect(await one.keys.list()).toEqual([newKey(retired), successor]);
+    });
+
+    it('add up the uses that both record at once, and record all of them or none', async () => {
+      const recorded = [1, 2, 3].map((n) => use({ digest: digest(n), getPetCalls: 1, lastGetPetAt: CREATED }));
+      const faulty = recorded.map((each, i) => (i === 1 ? { ...each, name: null as unknown as string } : each));
+      await expect(one.keys.recordUses(faulty)).rejects.toThrow();
+      const recording = Array.from({ length: 10 }, (_, i) => [one, other][i % 2]!.keys.recordUses(recorded));
+      await Promise.all(recording);
+      expect(await usesOf(other.keys)).toEqual(recorded.map((each) => ({ ...each, getPetCalls: 10 })));
+    });
+
+    it('reject with StoreUnavailable once they are closed', async () => {
+      await one.close();
+      const { pets, keys } = one;
+      const calls = [
+        pets.add(newPet()),
+        pets.add(newPet(), idempotencyKey()),
+        pets.find(1n),
+        pets.list({ limit: 1 }),
+        pets.forgetIdempotencyKeys(NOW),
+        keys.add(newKey()),
+        keys.find(digest(1)),
+        keys.list(),
+        keys.revoke(digest(1), CREATED),
+        keys.rotate(newKey(), newKey(), newKey({ digest: digest(2) })),
+        keys.recordUses([use()]),
+        keys.uses(),
+      ];
+      const reasons = (await Promise.allSettled(calls)).map((each) => 'reason' in each && (each.reason as unknown));
+      expect(reasons).toEqual(calls.map(() => expect.any(StoreUnavailable)));
+      expect(await other.pets.list({ limit: 1 })).toEqual([]);
+    });
+  });
+}

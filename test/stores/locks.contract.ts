@@ -1,0 +1,98 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { IdempotencyInProgress, StoreUnavailable } from '../../src/application/errors.js';
+import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
+import { Store } from '../../src/open-store.js';
+import { freshStore } from '../support/fresh-store.js';
+import { connectTo, Session, withParameter } from '../support/sql.js';
+import { openStoreAt, StoreKind } from '../support/stores.js';
+import { idempotencyKey, newPet, NOW } from './pet-repository.contract.js';
+
+/** What a database server does while another transaction holds locks. */
+export function describeLocks(kind: StoreKind): void {
+  describe(`another transaction on ${kind.name}`, () => {
+    const store = freshStore(kind);
+    let sessions: Session[] = [];
+    const isPostgres = kind.name === 'PostgreSQL';
+    const { scope, key, fingerprint } = idempotencyKey();
+
+    afterEach(async () => {
+      for (const session of sessions) await session.end();
+      sessions = [];
+    });
+
+    async function transaction(...statements: string[]): Promise<Session> {
+      const session = await connectTo(store.url);
+      sessions.push(session);
+      for (const statement of ['START TRANSACTION', ...statements]) await session.query(statement);
+      return session;
+    }
+
+    const insertKey = (at: Date, petId = 0n) =>
+      `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at)
+        VALUES ('${scope}', '${key}', '${fingerprint}', ${petId}, '${at.toISOString()}')`;
+
+    it('that holds an idempotency key makes its twin 409 in the end, and delays no other pet', async () => {
+      const { pets } = await store.open();
+      const other = await transaction(insertKey(NOW));
+      let isPending = true;
+      const adding = pets.add(newPet(), idempotencyKey()).finally(() => (isPending = false));
+      const twin = adding.catch((error: unknown) => error);
+      await Promise.all([pets.add(newPet()), pets.add(newPet(), idempotencyKey({ key: 'second' }))]);
+      expect(isPending).toBe(true);
+      expect(await twin).toBeInstanceOf(IdempotencyInProgress);
+      await other.query('ROLLBACK');
+      expect((await pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
+    });
+
+    it('that locks the pets makes an add with an idempotency key 503, not 409', async () => {
+      const { pets } = await store.open();
+      await pets.add(newPet());
+      const lock = isPostgres ? 'LOCK TABLE pet IN SHARE MODE' : 'SELECT * FROM pet WHERE id > 0 FOR UPDATE';
+      const other = await transaction(lock);
+      await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow(StoreUnavailable);
+      await other.query('ROLLBACK');
+      expect((await pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
+    });
+
+    it('that renews an idempotency key is not undone by the deletion of old keys', async () => {
+      const { pets } = await store.open();
+      const { pet } = await pets.add(newPet(), idempotencyKey());
+      const renewed = new Date(NOW.getTime() + IDEMPOTENCY_KEY_LIFETIME);
+      const other = await transaction('DELETE FROM idempotency_key', insertKey(renewed, pet.id));
+      const deleting = pets.forgetIdempotencyKeys(renewed);
+      const waiting = isPostgres
+        ? `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+        : `SELECT 1 FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = trx_mysql_thread_id
+            WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()`;
+      const observer = await connectTo(store.url);
+      sessions.push(observer);
+      while ((await observer.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 150));
+      await other.query('COMMIT');
+      await deleting;
+      expect(await pets.add(newPet(), idempotencyKey({ at: renewed }))).toEqual({ pet, replayed: true });
+    });
+
+    it('that makes all writes wait does not make reads wait', async () => {
+      let opened: Store | undefined;
+      try {
+        opened = await openStoreAt(withParameter(store.url, 'pool', 4));
+        const { pets, keys } = opened;
+        const other = await transaction(isPostgres ? 'LOCK TABLE pet IN SHARE MODE' : 'LOCK TABLES pet READ');
+        let settled = 0;
+        const adding = Array.from({ length: 20 }, (_, i) =>
+          pets.add(newPet(), idempotencyKey({ key: `key-${i}` })).finally(() => settled++),
+        );
+        for (let i = 0; i < 20; i++) {
+          expect(await pets.list({ limit: 1 })).toEqual([]);
+          expect(await pets.find(1n)).toBeUndefined();
+          expect(await keys.find('absent')).toBeUndefined();
+        }
+        expect(settled).toBe(0);
+        await other.query(isPostgres ? 'ROLLBACK' : 'UNLOCK TABLES');
+        await Promise.all(adding);
+      } finally {
+        await opened?.close();
+      }
+    });
+  });
+}

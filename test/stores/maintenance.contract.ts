@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { UsageError } from '../../src/application/errors.js';
+import { Finding } from '../../src/application/finding.js';
+import { Store } from '../../src/open-store.js';
+import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
+import { digest, LATER, newKey, use, usesOf } from './api-key-repository.contract.js';
+import { checkStore, copy } from './maintenance.js';
+import { idempotencyKey, newPet } from './pet-repository.contract.js';
+import { everyColumn, fillEveryColumn, rawQuery } from './raw-query.js';
+
+const DAY = 86_400_000;
+
+/** What a copy from one kind of database to another promises. */
+export function describeCopy(from: StoreKind, to: StoreKind): void {
+  describe(`a copy from ${from.name} to ${to.name}`, () => {
+    let source: TestStore;
+    let target: TestStore;
+    let store: Store;
+
+    beforeEach(async () => {
+      source = await from.create();
+      target = await to.create('empty');
+      store = await openStoreAt(source.url);
+    });
+
+    afterEach(async () => {
+      await store.close();
+      await source.remove();
+      await target.remove();
+    });
+
+    it('has every column of every table', async () => {
+      await fillEveryColumn(source.url);
+      const before = await everyColumn(source.url);
+      await copy(source.url, target.url);
+      expect(await everyColumn(target.url)).toEqual(before);
+    });
+
+    it('has everything exactly, and continues the ids', async () => {
+      const names = ['Bella', ' x ', 'Zoe\u0308', `'"\\%_?$1\``, '\u{1f436}'.repeat(255), '\u202ex'];
+      const categories = [2n ** 63n - 1n, -(2n ** 63n), 9007199254740993n, 0n];
+      // More than any batch of rows.
+      const news = Array.from({ length: 1_100 }, (_, i) =>
+        newPet({ name: names[i % 6], categoryId: categories[i % 4], status: i % 2 ? 'sold' : 'pending' }),
+      );
+      await Promise.all(news.slice(0, 550).map((pet) => store.pets.add(pet)));
+      await Promise.all(news.slice(550).map((pet) => store.pets.add(pet)));
+      const { pet: once } = await store.pets.add(newPet(), idempotencyKey());
+      await store.keys.add(newKey());
+      await store.keys.add(newKey({ digest: digest(2), expiresAt: LATER, revokedAt: LATER }));
+      await store.keys.recordUses([use({ getPetCalls: 3 })]);
+      const far = 2n ** 63n - 10n;
+      for (const id of [9007199254740993n, 9007199254740995n, far])
+        await rawQuery(source.url, `INSERT INTO pet (id, name, category_id, status) VALUES (${id}, 'far', 1, 'sold')`);
+      if (from.name === 'PostgreSQL')
+        await rawQuery(source.url, `SELECT setval(pg_get_serial_sequence('pet', 'id'), ${far})`);
+
+      expect(await copy(source.url, target.url)).toMatchObject({ pets: 1_104, keys: 2 });
+      const copied = await openStoreAt(target.url);
+      const everything = async ({ pets, keys }: Store) => ({
+        pets: await pets.list({ limit: 2_000 }),
+        keys: (await keys.list()).sort((a, b) => (a.digest < b.digest ? -1 : 1)),
+        uses: await usesOf(keys),
+      });
+      expect(await everything(copied)).toEqual(await everything(store));
+      expect(await copied.pets.add(newPet(), idempotencyKey())).toEqual({ pet: once, replayed: true });
+      expect((await copied.pets.add(newPet())).pet.id).toBeGreaterThan(far);
+      await copied.close();
+    });
+
+    it('is rejected, and changes nothing, unless the target is empty and the source migrated', async () => {
+      await expect(copy(target.url, source.url)).rejects.toThrow(UsageError);
+      await store.pets.add(newPet());
+      const taken = await openStoreAt(target.url);
+      await taken.keys.add(newKey());
+      await expect(copy(source.url, target.url)).rejects.toThrow(/not empty.* api_key/);
+      expect(await taken.pets.list({ limit: 1 })).toEqual([]);
+      await taken.close();
+    });
+  });
+}
+
+/** What `petstore check` finds on a kind of database. */
+export function describeCheck(kind: StoreKind): void {
+  describe(`the check of a ${kind.name} database`, () => {
+    let store: TestStore;
+
+    beforeEach(async () => {
+      store = await kind.create('empty');
+    });
+
+    afterEach(() => store.remove());
+
+    const byName = (findings: readonly Finding[]) =>
+      Object.fromEntries(findings.toReversed().map((finding) => [finding.name, finding]));
+
+    it('warns that there are no keys in an empty one, and creates nothing', async () => {
+      for (let i = 0; i < 2; i++) {
+        const { database, schema, 'API keys': keys } = byName(await checkStore(store.url));
+        expect(database?.state).toBe('ok');
+        expect(keys).toMatchObject({ state: 'warn', advice: expect.stringContaining('petstore keys create') });
+        if (kind.name === 'SQLite') expect(database?.found).toContain('none yet');
+        else expect(schema?.state).toBe('warn');
+      }
+    });
+
+    it('finds nothing wrong while the service uses it and after, and changes nothing', async () => {
+      const opened = await openStoreAt(store.url);
+      const { keys } = opened;
+      await keys.add(newKey());
+      const before = await everyColumn(store.url);
+      const during = await checkStore(store.url, 2);
+      await opened.close();
+      for (const findings of [during, await checkStore(store.url, 2)]) {
+        expect(findings.filter(({ state }) => state !== 'ok')).toEqual([]);
+        const { version, durability, encoding, 'API keys': keys } = byName(findings);
+        expect(version?.found).toContain(kind.name);
+        expect(durability?.found).toBeDefined();
+        expect(encoding?.found).toMatch(/^utf-?8(mb4)?$/i);
+        expect(keys?.found).toBe('1 stored, 2 configured');
+      }
+      expect(await everyColumn(store.url)).toEqual(before);
+    });
+
+    it('names the valid keys that expire within 30 days, but for those that were replaced', async () => {
+      const opened = await openStoreAt(store.url);
+      const { keys } = opened;
+      const add = (n: number, name: string, days: number, revoked = false) =>
+        keys.add(
+          newKey({
+            digest: digest(n),
+            name,
+            expiresAt: new Date(Date.now() + days * DAY),
+            revokedAt: revoked ? new Date() : null,
+          }),
+        );
+      await add(1, 'expired', -1);
+      await add(2, 'revoked', 1, true);
+      await add(3, 'soon', 29);
+      await add(4, 'later', 31);
+      await add(5, 'later.old', 1);
+      await opened.close();
+      const found = (await checkStore(store.url)).filter(({ name }) => name === 'API keys');
+      expect(found.map(({ state, found }) => [state, found])).toEqual([
+        ['ok', '3 stored, 0 configured'],
+        ['warn', expect.stringContaining('"soon"')],
+      ]);
+    });
+  });
+}

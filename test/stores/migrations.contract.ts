@@ -1,0 +1,205 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import Libsql from 'libsql';
+import mysql from 'mysql2/promise';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
+import { Answer, Service } from '../support/service.js';
+import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
+import { newPet } from './pet-repository.contract.js';
+import { fileOf, rawQuery } from './raw-query.js';
+
+const DATA = 'test/data/first-release';
+const FILES: Readonly<Record<string, string>> = {
+  SQLite: 'sqlite.sql',
+  PostgreSQL: 'postgres.sql',
+  MariaDB: 'mariadb.sql',
+};
+
+/** The texts of the API keys that it created. */
+const KEYS = JSON.parse(readFileSync(join(DATA, 'keys.json'), 'utf8')) as Readonly<
+  Record<string, Readonly<Record<'valid' | 'expired' | 'revoked', string>>>
+>;
+
+/** The pets that release 1.0.0 was given and that were not deleted by hand, oldest first. */
+const PETS: readonly (readonly [id: number, name: string, categoryId: string, status: string])[] = [
+  [1, 'Bella', '42', 'available'],
+  [2, 'bella', '42', 'pending'],
+  [3, ' Bella ', '42', 'sold'],
+  [4, 'Zo\u00eb', '1', 'available'],
+  [5, 'Zoe\u0308', '1', 'pending'],
+  [6, '\u{1f436}'.repeat(255), '9223372036854775807', 'sold'],
+  [7, '👩‍👩‍👧‍👦 🐶', '-9223372036854775808', 'available'],
+  [8, `'"\\%_?:$1\`--;/*`, '9007199254740993', 'pending'],
+  [9, 'x'.repeat(255), '-9007199254740993', 'sold'],
+  [11, 'null', '0', 'pending'],
+  [12, '\u202egnipeels\u202c', '-1', 'sold'],
+  [13, 'ÄÖÜ ß', '2', 'available'],
+  [14, "O'Hara", '3', 'pending'],
+  [15, '{"a":[1]}', '4', 'sold'],
+  [16, 'NULL', '5', 'available'],
+  [17, '\u{10ffff}\ufffd\ue000', '6', 'pending'],
+  [18, 'a ', '8', 'sold'],
+  [19, 'a', '8', 'available'],
+  [20, 'Newest but one', '9', 'pending'],
+  [21, 'Newest', '10', 'sold'],
+  [22, 'Old', '11', 'available'],
+];
+
+/** The highest id that was assigned; its pet was deleted. */
+const LAST_ID = 23;
+
+const newPetText = ([, name, categoryId, status]: (typeof PETS)[number]) =>
+  `{"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
+const petText = (pet: (typeof PETS)[number]) => newPetText(pet).replace('{', `{"id":${pet[0]},`);
+const petWithId = (id: number) => PETS.find((pet) => pet[0] === id)!;
+
+/** Runs the statements of a dump. */
+async function load(url: string, sql: string): Promise<void> {
+  if (url.startsWith('sqlite:')) {
+    const connection = new Libsql(fileOf(url));
+    connection.exec(sql);
+    connection.close();
+  } else if (url.startsWith('postgres')) {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(sql);
+    await client.end();
+  } else {
+    const { hostname: host, port, username: user, pathname } = new URL(url);
+    const account = { host, port: Number(port), user, database: pathname.slice(1) };
+    const connection = await mysql.createConnection({ ...account, charset: 'utf8mb4', multipleStatements: true });
+    await connection.query(sql);
+    await connection.end();
+  }
+}
+
+/** A database as release 1.0.0 left it an hour ago; its idempotency key "old" is a day older. */
+async function databaseOfFirstRelease(kind: StoreKind): Promise<TestStore> {
+  const store = await kind.create('empty');
+  await load(store.url, readFileSync(join(DATA, FILES[kind.name]!), 'utf8'));
+  const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+  await rawQuery(store.url, `UPDATE idempotency_key SET created_at = '${hoursAgo(1)}'`);
+  await rawQuery(store.url, `UPDATE idempotency_key SET created_at = '${hoursAgo(25)}' WHERE token = 'old'`);
+  return store;
+}
+
+/** What the migrations promise on a kind of database. */
+export function describeMigrations(kind: StoreKind): void {
+  describe(`a ${kind.name} database of release 1.0.0`, () => {
+    let store: TestStore;
+    let service: Service;
+    const keys = KEYS[kind.name]!;
+
+    beforeAll(async () => {
+      store = await databaseOfFirstRelease(kind);
+      service = await Service.start({ DATABASE_URL: store.url, API_KEYS: 'key-of-the-migrations-test' });
+    });
+
+    afterAll(async () => {
+      await service.stop();
+      await store.remove();
+    });
+
+    const as = (key: string) => ({ Authorization: `Bearer ${key}` });
+    const get = (path: string) => service.send(path, { headers: as(keys.valid) });
+    const add = (idempotencyKey: string, body: string) =>
+      service.add(body, { ...as(keys.valid), 'Idempotency-Key': idempotencyKey });
+
+    it('has every pet, byte for byte', async () => {
+      expect((await get('/v1/pets?limit=100')).body).toBe(`[${PETS.toReversed().map(petText).join()}]`);
+      expect((await get('/v1/pets/6')).body).toBe(petText(petWithId(6)));
+      for (const id of [10, LAST_ID]) expect((await get(`/v1/pets/${id}`)).status).toBe(404);
+    });
+
+    it('has the API keys, in their states, and their uses', async () => {
+      expect((await get('/v1/pets')).status).toBe(200);
+      for (const state of ['expired', 'revoked'] as const) {
+        const { status, body } = await service.send('/v1/pets', { headers: as(keys[state]) });
+        expect([status, body]).toEqual([401, expect.stringContaining(`"api_key_${state}"`)]);
+      }
+      const uses = (await service.app.get(ApiKeyService).uses()).sort((a, b) => (a.name < b.name ? -1 : 1));
+      const shown = uses.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt?.getFullYear()]);
+      expect(shown).toEqual(['old shop', 'shop', 'till'].map((name) => [name, 1, 2026]));
+    });
+
+    it.each([
+      ['first-fresh', 2],
+      [`quoted-'"%_`, 7],
+      ['late-fresh', 20],
+    ])('has the idempotency key %s and the fingerprint of its payload', async (token, id) => {
+      const again = await add(token, newPetText(petWithId(id)));
+      expect([again.status, again.headers['idempotent-replayed']]).toEqual([201, 'true']);
+      expect(again.body).toBe(petText(petWithId(id)));
+      expect((await add(token, newPetText(petWithId(1)))).status).toBe(422);
+    });
+
+    it('continues its ids, for idempotency keys too that have expired or whose pet was deleted', async () => {
+      let last = LAST_ID;
+      const expectNew = ({ status, headers, body }: Answer) => {
+        expect([status, headers['idempotent-replayed']]).toEqual([201, undefined]);
+        const { id } = JSON.parse(body) as { id: number };
+        expect(id).toBeGreaterThan(last);
+        last = id;
+      };
+      expectNew(await service.add(newPetText(petWithId(1)), as(keys.valid)));
+      expectNew(await add('gone', '{"name":"Gone","categoryId":7}'));
+      expectNew(await add('deleted', '{"name":"Deleted","categoryId":12}'));
+      expectNew(await add('old', newPetText(petWithId(22))));
+      expectNew(await add('of-another-key', newPetText(petWithId(13))));
+    });
+  });
+
+  describe(`the migrations on ${kind.name}`, () => {
+    let store: TestStore;
+
+    beforeEach(async () => {
+      store = await kind.create('empty');
+    });
+
+    afterEach(() => store.remove());
+
+    const migrations = () => rawQuery(store.url, 'SELECT name FROM migrations ORDER BY timestamp');
+
+    it('run once when several instances start on an empty database at once', async () => {
+      const stores = await Promise.all([1, 2, 3].map(() => openStoreAt(store.url)));
+      const names = (await migrations()).map(([name]) => name);
+      expect(names.length).toBeGreaterThan(0);
+      expect(new Set(names).size).toBe(names.length);
+      for (const [i, { pets }] of stores.entries()) expect((await pets.add(newPet())).pet.id).toBe(BigInt(i + 1));
+      await Promise.all(stores.map((each) => each.close()));
+    });
+
+    it('accept a schema to which a newer release has added something', async () => {
+      await (await openStoreAt(store.url)).close();
+      await rawQuery(store.url, 'ALTER TABLE pet ADD COLUMN owner varchar(9)');
+      await rawQuery(
+        store.url,
+        `INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`,
+      );
+      // What this build takes as the promise of the newer one that it has only added something.
+      await rawQuery(
+        store.url,
+        `INSERT INTO installation (name, value) VALUES ('addition_1900000000000', 'AddOwner1900000000000')`,
+      );
+      const opened = await openStoreAt(store.url);
+      const { pets } = opened;
+      const { pet } = await pets.add(newPet());
+      expect(await pets.list({ limit: 1 })).toEqual([pet]);
+      await opened.close();
+      expect((await migrations()).at(-1)).toEqual(['AddOwner1900000000000']);
+    });
+
+    it('create the schema that the entities describe', async () => {
+      await (await openStoreAt(store.url)).close();
+      process.env.DATABASE_URL = store.url;
+      // A query makes another module of it, which reads the environment anew.
+      const module = (await import(`../../ormconfig.js?${kind.name}`)) as typeof import('../../ormconfig.js');
+      const dataSource = await module.default.initialize();
+      const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+      await dataSource.destroy();
+      expect(upQueries.map(({ query }) => query)).toEqual([]);
+    });
+  });
+}

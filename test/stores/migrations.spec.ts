@@ -1,0 +1,4 @@
+import { sqlite } from '../support/stores.js';
+import { describeMigrations } from './migrations.contract.js';
+
+describeMigrations(sqlite);

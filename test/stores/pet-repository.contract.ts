@@ -1,0 +1,284 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { IdempotencyKeyReused } from '../../src/application/errors.js';
+import {
+  IDEMPOTENCY_KEY_LIFETIME,
+  IdempotencyKey,
+  PetQuery,
+  PetRepository,
+} from '../../src/application/pets/pet-repository.port.js';
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.js';
+import { NewPet, Pet, PET_STATUSES } from '../../src/domain/pets/pet.js';
+import { freshStore, laterTurn } from '../support/fresh-store.js';
+import { StoreKind } from '../support/stores.js';
+
+export const NOW = new Date('2026-11-20T12:00:00.000Z');
+
+/** Names that collations, encodings or quoting could change or confuse. */
+const NAMES = [
+  'Bella',
+  'bella',
+  ' Bella',
+  'Bella ',
+  'Bella  ',
+  '\u00a0\u3000Bella\u2003',
+  '👩‍👩‍👧‍👦🏳️‍🌈',
+  'Zo\u00eb',
+  'Zoe\u0308',
+  'Straße',
+  'ı İ ſ K',
+  '\u202egnipeels\u202c\u200f',
+  '\u200b\ufeff\u2060x',
+  '\ufdd0\u{10ffff}\ufffd',
+  `'; DROP TABLE pet; --`,
+  '"quoted" \'once\' `twice` \\\' \\" \\',
+  '%_?:name$1{}[]<>&',
+  'null',
+  '0',
+  'a'.repeat(255),
+  '\u{1f436}'.repeat(255),
+];
+
+const CATEGORIES = [INT64_MIN, -(2n ** 53n) - 1n, -1n, 0n, 1n, 2n ** 53n + 1n, INT64_MAX - 1n, INT64_MAX];
+
+export function newPet(fields: Partial<NewPet> = {}): NewPet {
+  return { name: 'Bella', categoryId: 1n, status: 'available', ...fields };
+}
+
+export function idempotencyKey(fields: Partial<IdempotencyKey> = {}): IdempotencyKey {
+  return { scope: 'a'.repeat(64), key: 'first', fingerprint: 'f'.repeat(64), at: NOW, ...fields };
+}
+
+const OTHER_PAYLOAD = { fingerprint: 'e'.repeat(64) };
+
+export function ids(pets: readonly Pet[]): bigint[] {
+  return pets.map(({ id }) => id);
+}
+
+/** Adds pets one after the other, and resolves to them in that order. */
+export async function addAll(pets: PetRepository, news: readonly NewPet[]): Promise<Pet[]> {
+  const added: Pet[] = [];
+  for (const each of news) added.push((await pets.add(each)).pet);
+  return added;
+}
+
+/** The list that a query asks for, of pets in the order of their ids. */
+function matching(all: readonly Pet[], { status, before, limit }: PetQuery): Pet[] {
+  const matches = (pet: Pet) =>
+    (status === undefined || pet.status === status) && (before === undefined || pet.id < before);
+  return all.filter(matches).reverse().slice(0, limit);
+}
+
+/** What every pet repository does, wherever it keeps the pets. */
+export function describePetRepository(kind: StoreKind): void {
+  describe(`pets in ${kind.name}`, () => {
+    const store = freshStore(kind);
+    let pets: PetRepository;
+
+    beforeEach(async () => {
+      ({ pets } = await store.open());
+    });
+
+    it('are returned as stored, with an id above all earlier ones', async () => {
+      const first = await pets.add(newPet({ name: 'Rex', categoryId: 7n, status: 'sold' }));
+      expect(first).toEqual({
+        pet: { id: first.pet.id, name: 'Rex', categoryId: 7n, status: 'sold' },
+        replayed: false,
+      });
+      expect(first.pet.id).toBeGreaterThan(0n);
+      expect(await pets.find(first.pet.id)).toStrictEqual(first.pet);
+      expect(await pets.list({ limit: 2 })).toStrictEqual([first.pet]);
+      const others = ids(await addAll(pets, Array<NewPet>(5).fill(newPet())));
+      for (const [i, id] of others.entries()) expect(id).toBeGreaterThan(others[i - 1] ?? first.pet.id);
+    });
+
+    it('keep every name code point by code point', async () => {
+      const added = await addAll(
+        pets,
+        NAMES.map((name) => newPet({ name })),
+      );
+      expect(added.map(({ name }) => name)).toEqual(NAMES);
+      for (const pet of added) expect(await pets.find(pet.id)).toEqual(pet);
+      expect(await pets.list({ limit: 100 })).toEqual(added.toReversed());
+    });
+
+    it('keep every int64 exactly', async () => {
+      const added = await addAll(
+        pets,
+        CATEGORIES.map((categoryId) => newPet({ categoryId })),
+      );
+      expect(added.map(({ categoryId }) => categoryId)).toEqual(CATEGORIES);
+      for (const pet of added) expect(await pets.find(pet.id)).toEqual(pet);
+      expect(await pets.list({ limit: 100 })).toEqual(added.toReversed());
+    });
+
+    it('are not found under any other int64', async () => {
+      const { pet } = await pets.add(newPet());
+      for (const id of [INT64_MIN, -1n, 0n, pet.id + 1n, pet.id + 2n ** 32n, 2n ** 53n + 1n, INT64_MAX])
+        expect(await pets.find(id)).toBeUndefined();
+    });
+
+    it('each get an id of their own, and keep their own name, when hundreds are added at once', async () => {
+      const names = Array.from({ length: 600 }, (_, i) => `Pet ${i}`);
+      const added = await Promise.all(names.map((name) => pets.add(newPet({ name }))));
+      expect(added.map(({ pet }) => pet.name)).toEqual(names);
+      const stored = new Map((await pets.list({ limit: 1_000 })).map((pet) => [pet.id, pet]));
+      expect(stored.size).toBe(600);
+      for (const { pet } of added) expect(stored.get(pet.id)).toEqual(pet);
+    });
+
+    it('do not change with the objects of the caller', async () => {
+      const mine = { ...newPet({ name: 'Before' }) } as { -readonly [Field in keyof NewPet]: NewPet[Field] };
+      const adding = pets.add(mine);
+      mine.name = 'During';
+      const { pet } = await adding;
+      const listed = await pets.list({ limit: 1 });
+      await pets.add(newPet());
+      expect(pet.name).toBe('Before');
+      expect(listed).toEqual([pet]);
+      expect(await pets.find(pet.id)).toEqual(pet);
+    });
+
+    it('are listed by descending id, filtered by status and by the highest id', async () => {
+      expect(await pets.list({ limit: 20 })).toEqual([]);
+      const news = Array.from({ length: 12 }, (_, i) => newPet({ status: i === 5 ? 'sold' : PET_STATUSES[i % 2] }));
+      const added = await addAll(pets, news);
+      const befores = [INT64_MIN, -1n, 0n, added[0]!.id, added[6]!.id, added[11]!.id + 1n, 2n ** 53n + 1n, INT64_MAX];
+      for (const status of [undefined, ...PET_STATUSES])
+        for (const before of [undefined, ...befores])
+          for (const limit of [1, 5, 12, 101]) {
+            const query = { limit, ...(status && { status }), ...(before !== undefined && { before }) };
+            expect({ query, list: await pets.list(query) }).toEqual({ query, list: matching(added, query) });
+          }
+    });
+
+    it('are read exactly as alone when many are read at once', async () => {
+      const news = Array.from({ length: 60 }, (_, i) => newPet({ name: `Pet ${i}`, status: PET_STATUSES[i % 3] }));
+      const added = (await Promise.all(news.map((pet) => pets.add(pet)))).map(({ pet }) => pet);
+      added.sort((a, b) => Number(a.id - b.id));
+      const id = fc.oneof(fc.constantFrom(...ids(added)), fc.constantFrom(INT64_MIN, INT64_MAX, 2n ** 32n + 1n));
+      const query = fc.record(
+        { status: fc.constantFrom(...PET_STATUSES), before: id, limit: fc.integer({ min: 1, max: 101 }) },
+        { requiredKeys: ['limit'], noNullPrototype: true },
+      );
+      const reads = fc.record({ finds: fc.array(id, { maxLength: 80 }), lists: fc.array(query, { maxLength: 80 }) });
+      await fc.assert(
+        fc.asyncProperty(reads, async ({ finds, lists }) => {
+          const [found, listed] = await Promise.all([
+            Promise.all(finds.map((each) => pets.find(each))),
+            Promise.all(lists.map((each) => pets.list(each))),
+          ]);
+          expect(found).toEqual(finds.map((each) => added.find((pet) => pet.id === each)));
+          expect(listed).toEqual(lists.map((each) => matching(added, each)));
+        }),
+        { numRuns: 20 },
+      );
+    });
+
+    it('are visible to every read that begins after their add has resolved', async () => {
+      await Promise.all(
+        Array.from({ length: 50 }, async () => {
+          const { pet } = await pets.add(newPet());
+          expect(ids(await pets.list({ limit: 100 }))).toContain(pet.id);
+          expect(ids(await pets.list({ limit: 100, status: 'available' }))).toContain(pet.id);
+          expect(await pets.find(pet.id)).toEqual(pet);
+        }),
+      );
+    });
+
+    it('read the same for as long as the revision is the same, if there is one', async () => {
+      const seen = new Map<number, readonly Pet[]>();
+      const read = async () => {
+        const revision = pets.listRevision();
+        const list = await pets.list({ limit: 100 });
+        if (revision === undefined || revision !== pets.listRevision()) return;
+        expect(list).toEqual(seen.get(revision) ?? list);
+        seen.set(revision, list);
+      };
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, i) => {
+          await read();
+          if (i % 4 === 0) await pets.add(newPet());
+          await laterTurn();
+          await read();
+        }),
+      );
+      if (pets.listRevision() !== undefined) expect(seen.size).toBeGreaterThan(1);
+    });
+  });
+
+  describe(`idempotency keys in ${kind.name}`, () => {
+    const store = freshStore(kind);
+    let pets: PetRepository;
+
+    beforeEach(async () => {
+      ({ pets } = await store.open());
+    });
+
+    it('add one pet, however often they are sent within their lifetime', async () => {
+      const first = await pets.add(newPet(), idempotencyKey());
+      expect(first.replayed).toBe(false);
+      for (const later of [0, 1, IDEMPOTENCY_KEY_LIFETIME - 1]) {
+        const again = await pets.add(newPet(), idempotencyKey({ at: new Date(NOW.getTime() + later) }));
+        expect(again).toEqual({ pet: first.pet, replayed: true });
+      }
+      expect(await pets.list({ limit: 10 })).toEqual([first.pet]);
+    });
+
+    it('add one pet when they are sent many times at once', async () => {
+      const outcomes = await Promise.all(Array.from({ length: 20 }, () => pets.add(newPet(), idempotencyKey())));
+      expect(outcomes.filter(({ replayed }) => !replayed)).toHaveLength(1);
+      const [pet] = await pets.list({ limit: 10 });
+      expect(outcomes.map((each) => each.pet)).toEqual(Array(20).fill(pet));
+    });
+
+    it('are rejected with another payload, and nothing else is rejected with them', async () => {
+      const [third, ...twins] = await Promise.allSettled([
+        pets.add(newPet({ name: 'Third' }), idempotencyKey({ key: 'third' })),
+        pets.add(newPet(), idempotencyKey()),
+        pets.add(newPet({ name: 'Other' }), idempotencyKey(OTHER_PAYLOAD)),
+      ]);
+      expect(third.status).toBe('fulfilled');
+      // Either of the two may have been first.
+      const rejected = twins.filter(({ status }) => status === 'rejected');
+      expect(rejected).toEqual([{ status: 'rejected', reason: expect.any(IdempotencyKeyReused) }]);
+      expect(await pets.list({ limit: 10 })).toHaveLength(2);
+    });
+
+    it('are compared with the stored payload when two payloads are sent at once', async () => {
+      const { pet } = await pets.add(newPet(), idempotencyKey());
+      const [other, same] = await Promise.allSettled([
+        pets.add(newPet({ name: 'Other' }), idempotencyKey(OTHER_PAYLOAD)),
+        pets.add(newPet(), idempotencyKey()),
+      ]);
+      expect(other).toEqual({ status: 'rejected', reason: expect.any(IdempotencyKeyReused) });
+      expect(same).toEqual({ status: 'fulfilled', value: { pet, replayed: true } });
+    });
+
+    it('differ by scope and by every character', async () => {
+      const texts = ['key', 'KEY', 'kEy', 'key~', `'"\\%_?~`, '!'.repeat(254), '!'.repeat(255)];
+      const keys = [...texts.map((key) => ({ key })), { key: 'key', scope: 'b'.repeat(64) }].map(idempotencyKey);
+      for (const key of keys) expect((await pets.add(newPet(), key)).replayed).toBe(false);
+      for (const key of keys) expect((await pets.add(newPet(), key)).replayed).toBe(true);
+    });
+
+    it('start anew once their lifetime is over', async () => {
+      const first = await pets.add(newPet(), idempotencyKey());
+      const renewed = idempotencyKey({ ...OTHER_PAYLOAD, at: new Date(NOW.getTime() + IDEMPOTENCY_KEY_LIFETIME) });
+      const second = await pets.add(newPet({ name: 'Second' }), renewed);
+      expect(second.replayed).toBe(false);
+      expect(second.pet.id).toBeGreaterThan(first.pet.id);
+      expect(await pets.add(newPet(), renewed)).toEqual({ pet: second.pet, replayed: true });
+    });
+
+    it('are deleted from before a moment, and no later ones', async () => {
+      const at = (i: number) => new Date(NOW.getTime() + i);
+      for (let i = 0; i < 20; i++) await pets.add(newPet(), idempotencyKey({ key: `key-${i}`, at: at(i) }));
+      let deleted = 0;
+      for (let some; (some = await pets.forgetIdempotencyKeys(at(10))) > 0;) deleted += some;
+      expect(deleted).toBe(10);
+      expect((await pets.add(newPet(), idempotencyKey({ key: 'key-9' }))).replayed).toBe(false);
+      expect((await pets.add(newPet(), idempotencyKey({ key: 'key-10' }))).replayed).toBe(true);
+    });
+  });
+}

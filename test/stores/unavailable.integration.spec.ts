@@ -1,0 +1,205 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { keyText } from '../../src/domain/keys/api-key.js';
+import { newPetJson, petJson } from '../support/fields.js';
+import { Proxy } from '../support/proxy.js';
+import { newPostgres, TestServer } from '../support/servers.js';
+import { Answer, Service } from '../support/service.js';
+import { connectTo, Session } from '../support/sql.js';
+import { mariadb, postgres, TestStore } from '../support/stores.js';
+
+/** Short, so that a test that waits for both is quick. */
+const LIMITS = { POOL_TIMEOUT: '400', STATEMENT_TIMEOUT: '600', API_KEYS: 'key-of-the-unavailable-test' };
+
+/** Within what time the service must have given up: both limits, and some more for a busy machine. In milliseconds. */
+const GIVE_UP = 4_000;
+
+/** Within what time the service must answer again once the database does, in milliseconds. */
+const RECOVERY = 5_000;
+
+function expectUnavailable(answer: Answer): void {
+  const { status, headers, body } = answer;
+  expect([status, headers['retry-after']]).toEqual([503, '1']);
+  expect(JSON.parse(body)).toMatchObject({ code: 'service_unavailable', status: 503 });
+}
+
+/** Repeats a request until it is 200. */
+async function expectRecovery(service: Service): Promise<void> {
+  const start = performance.now();
+  while ((await service.send('/v1/pets')).status !== 200) expect(performance.now() - start).toBeLessThan(RECOVERY);
+}
+
+describe.each([postgres, mariadb])('while $name cannot be reached', (kind) => {
+  let store: TestStore;
+  let proxy: Proxy;
+  let urlOfProxy: string;
+  let service: Service;
+
+  beforeEach(async () => {
+    store = await kind.create();
+    [proxy, urlOfProxy] = await Proxy.to(store.url);
+    service = await Service.start({ DATABASE_URL: urlOfProxy, ...LIMITS });
+  });
+
+  afterEach(async () => {
+    await service.stop();
+    await proxy.close();
+    await store.remove();
+  });
+
+  /** Sends each kind of request, several times at once; the last with a key that only the database can know. */
+  const sendAll = (): Promise<Answer[]> => {
+    const stored = { Authorization: `Bearer ${keyText('a'.repeat(30))}` };
+    const requests = Array.from({ length: 8 }, (_, i) => [
+      service.send('/v1/pets?status=sold'),
+      service.send('/v1/pets/1'),
+      service.add(newPetJson()),
+      service.add(newPetJson(), { 'Idempotency-Key': `key-${i}` }),
+      service.send('/v1/pets', { key: false, headers: stored }),
+    ]);
+    return Promise.all(requests.flat());
+  };
+
+  it('every request is 503, never 401, if connections are refused', async () => {
+    await proxy.close();
+    for (const answer of await sendAll()) expectUnavailable(answer);
+    expect((await service.send('/health/ready')).status).toBe(503);
+    expect((await service.send('/health/live')).status).toBe(200);
+  });
+
+  it('every request is 503 in time if it hangs, and 200 again though the old connections never end', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => service.send('/v1/pets')));
+    proxy.hang();
+    const start = performance.now();
+    for (const answer of await sendAll()) expectUnavailable(answer);
+    expect(performance.now() - start).toBeLessThan(GIVE_UP);
+    proxy.forwardNew();
+    await expectRecovery(service);
+    expect((await service.add(newPetJson())).status).toBe(201);
+  });
+
+  it('requests beyond MAX_WAITING are 503 at once, and the others are answered when it returns', async () => {
+    const { API_KEYS } = LIMITS;
+    const patient = await Service.start({ DATABASE_URL: urlOfProxy, MAX_WAITING: '10', API_KEYS });
+    await patient.send('/v1/pets');
+    proxy.hang();
+    let settled = 0;
+    const requests = Array.from({ length: 15 }, () => patient.send('/v1/pets').finally(() => settled++));
+    while (settled < 5) await new Promise((resolve) => setImmediate(resolve));
+    proxy.resume();
+    const statuses = (await Promise.all(requests)).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([...Array<number>(10).fill(200), ...Array<number>(5).fill(503)]);
+    await patient.stop();
+  });
+
+  it('an add is repeated after its response was lost only if it has an idempotency key', async () => {
+    for (const [name, headers] of [
+      ['with a key', { 'Idempotency-Key': 'lost' }],
+      ['without', {}],
+    ] as const) {
+      const body = newPetJson({ name: JSON.stringify(name) });
+      // So that the statements are prepared, and the add is what contains the name.
+      await service.add(newPetJson(), { 'Idempotency-Key': `before ${name}` });
+      const lost = proxy.loseAnswerTo(name);
+      const adding = service.add(body, headers);
+      await lost;
+      const answer = await adding;
+      if (name === 'without') expectUnavailable(answer);
+      else {
+        expect(answer.status).toBe(201);
+        const again = await service.add(body, headers);
+        expect([again.status, again.body, again.headers['idempotent-replayed']]).toEqual([201, answer.body, 'true']);
+      }
+      await expectRecovery(service);
+    }
+    const pets = JSON.parse((await service.send('/v1/pets')).body) as { name: string }[];
+    expect(pets.filter(({ name }) => name === 'with a key')).toHaveLength(1);
+  });
+
+  it('a response that is nonsense harms no later request', async () => {
+    const nonsense = [
+      // A row of PostgreSQL that ends before its fields, and a packet of MariaDB out of order.
+      Buffer.from('D\0\0\0\x06\0\x05', 'latin1'),
+      Buffer.from('\x01\0\0\x09\xff', 'latin1'),
+      Buffer.alloc(200, 0xff),
+    ];
+    for (const bytes of nonsense) {
+      proxy.answerNext(bytes);
+      expect([200, 500, 503]).toContain((await service.send('/v1/pets?status=sold')).status);
+      await expectRecovery(service);
+    }
+    expect((await service.add(newPetJson())).status).toBe(201);
+  });
+});
+
+describe('a PostgreSQL server of its own', () => {
+  let server: TestServer;
+  let services: Service[] = [];
+
+  beforeAll(async () => {
+    server = (await newPostgres('max_connections=6', 'superuser_reserved_connections=0', 'shared_buffers=16MB'))!;
+  });
+
+  afterEach(async () => {
+    for (const service of services) await service.stop();
+    services = [];
+  });
+
+  afterAll(() => server.remove());
+
+  const url = () => `postgres://postgres@127.0.0.1:${server.port}/postgres?pool=5`;
+
+  async function start(more: Record<string, string> = {}): Promise<Service> {
+    const service = await Service.start({ DATABASE_URL: url(), ...LIMITS, ...more });
+    services.push(service);
+    return service;
+  }
+
+  it('may start after the service', async () => {
+    const service = await start();
+    expectUnavailable(await service.send('/v1/pets'));
+    await server.start();
+    await expectRecovery(service);
+    expect((await service.add(newPetJson())).status).toBe(201);
+  });
+
+  it('may have no connection left for a while', async () => {
+    const sessions: Session[] = [];
+    for (let i = 0; i < 6; i++) sessions.push(await connectTo(url()));
+    const service = await start();
+    expectUnavailable(await service.send('/v1/pets'));
+    for (const session of sessions) await session.end();
+    await expectRecovery(service);
+  });
+
+  it('may crash under load: requests are 201, 200 or 503, and every pet of a 201 is kept', async () => {
+    const service = await start({ POOL_TIMEOUT: '2000', STATEMENT_TIMEOUT: '2000' });
+    const statuses = new Set<number>();
+    const acknowledged: string[] = [];
+    let loading = true;
+    const client = async (number: number) => {
+      for (let i = 0; loading; i++) {
+        const headers: Record<string, string> = i % 2 === 0 ? {} : { 'Idempotency-Key': `${number}-${i}` };
+        const added = await service.add(newPetJson(), headers);
+        statuses.add(added.status);
+        if (added.status === 201) acknowledged.push(added.body);
+        else await new Promise((resolve) => setTimeout(resolve, 20));
+        statuses.add((await service.send('/v1/pets?limit=5')).status);
+      }
+    };
+    const clients = Array.from({ length: 12 }, (_, number) => client(number));
+    for (const signal of ['SIGKILL', 'SIGKILL', 'SIGINT'] as const) {
+      const before = acknowledged.length;
+      while (acknowledged.length < before + 50) await new Promise((resolve) => setImmediate(resolve));
+      await server.end(signal);
+      expectUnavailable(await service.add(newPetJson()));
+      await server.start();
+      await expectRecovery(service);
+    }
+    loading = false;
+    await Promise.all(clients);
+    expect([...statuses].sort()).toEqual([200, 201, 503]);
+    const ids = acknowledged.map((body) => (JSON.parse(body) as { id: number }).id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect((await service.send(`/v1/pets/${id}`)).body).toBe(petJson(id));
+  });
+});
