@@ -30,40 +30,23 @@ describe('the text of an API key', () => {
     );
   });
 
-  it('is told from itself with any one character changed', () => {
+  it('is not valid with one character changed, two neighbours swapped, cut, or with more behind it', () => {
     fc.assert(
-      fc.property(
-        random,
-        fc.nat(40),
-        fc.oneof(fc.constantFrom(...BASE62), fc.string({ minLength: 1, maxLength: 1 })),
-        (digits, at, other) => {
-          const text = keyText(digits);
-          fc.pre(text[at] !== other);
-          expect(isIssuedKey(text.slice(0, at) + other + text.slice(at + 1))).toBe(false);
-        },
-      ),
-      { numRuns: 1000 },
-    );
-  });
-
-  it('is told from itself with two neighbours swapped, cut, or with more behind it', () => {
-    fc.assert(
-      fc.property(random, fc.nat(39), (digits, at) => {
+      fc.property(random, fc.nat(39), fc.constantFrom(...BASE62, '🐶', ' '), (digits, at, other) => {
         const text = keyText(digits);
         expect(isIssuedKey(text.slice(0, at))).toBe(false);
-        expect(isIssuedKey(text + BASE62.charAt(at))).toBe(false);
-        fc.pre(text[at] !== text[at + 1]);
-        expect(isIssuedKey(text.slice(0, at) + text.charAt(at + 1) + text.charAt(at) + text.slice(at + 2))).toBe(false);
+        expect(isIssuedKey(text + other)).toBe(false);
+        if (text[at] !== other) expect(isIssuedKey(text.slice(0, at) + other + text.slice(at + 1))).toBe(false);
+        const swapped = text.slice(0, at) + text.charAt(at + 1) + text.charAt(at) + text.slice(at + 2);
+        if (swapped !== text) expect(isIssuedKey(swapped)).toBe(false);
       }),
+      { numRuns: 500 },
     );
   });
 
-  it.each(['', KEY_MARK, 'Bearer', 'x'.repeat(41), `${KEY_MARK}${'0'.repeat(36)}`, '🐶'.repeat(41)])(
-    'is not %j',
-    (text) => {
-      expect(isIssuedKey(text)).toBe(false);
-    },
-  );
+  it.each(['', KEY_MARK, 'x'.repeat(41), `${KEY_MARK}${'0'.repeat(36)}`, '🐶'.repeat(41)])('is not %j', (text) => {
+    expect(isIssuedKey(text)).toBe(false);
+  });
 
   it('is shown by its first 9 characters, 4 of them random', () => {
     expect(keyPrefix(keyText('a'.repeat(30)))).toBe('pets_aaaa');

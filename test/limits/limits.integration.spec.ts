@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { KEY_RANDOM_LENGTH, keyText } from '../../src/domain/keys/api-key.js';
+import { Connection } from '../support/connection.js';
+import { freshFolder } from '../support/fresh-folder.js';
+import { freePort, newRedis, TestServer } from '../support/servers.js';
+import { RunningService, until } from '../support/working-folder.js';
+
+const KEYS = Array.from({ length: 8 }, (_, i) => `key-${i}-of-the-limits-test`);
+const [KEY] = KEYS as [string];
+const PASSWORD = 'hunter2';
+const LIMIT = 20;
+
+const folder = freshFolder();
+
+const serve = (variables: Record<string, string>): Promise<RunningService> =>
+  folder().serve({ NODE_ENV: 'production', API_KEYS: KEYS.join(), ...variables });
+
+const get = (key: string) => `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+
+/** The statuses of so many requests at once, each on a connection of its own, to these services in turn. */
+async function statuses(
+  services: readonly RunningService[],
+  count: number,
+  key: (index: number) => string,
+): Promise<number[]> {
+  const ports = services.map(({ port }) => port);
+  const answers = Array.from({ length: count }, (_, i) =>
+    Connection.ask(ports[i % ports.length] as number, get(key(i))),
+  );
+  return (await Promise.all(answers)).map(({ status }) => status);
+}
+
+const count = (all: readonly number[], status: number) => all.filter((each) => each === status).length;
+
+/** A key of the form of an issued one, so that only the database can tell that there is none. */
+const guess = (index: number) => keyText(String(index).padStart(KEY_RANDOM_LENGTH, '0'));
+
+const warnings = (services: readonly RunningService[]) =>
+  services.flatMap(({ lines }) => lines.filter(({ level }) => level === 'warn')).length;
+
+describe('limits of several workers', () => {
+  it('are those of one, whichever worker answers', async () => {
+    const service = await serve({ WEB_CONCURRENCY: '2', RATE_LIMIT: String(LIMIT), AUTH_FAILURE_LIMIT: '5' });
+    const all = await statuses([service], 3 * LIMIT, () => KEY);
+    expect([count(all, 200), count(all, 429)]).toEqual([LIMIT, 2 * LIMIT]);
+    const guesses = await statuses([service], 50, guess);
+    expect([count(guesses, 401), count(guesses, 429)]).toEqual([5, 45]);
+    expect(await service.end('SIGTERM')).toBe(0);
+  });
+
+  it('outlast a worker that crashes', async () => {
+    const service = await serve({ WEB_CONCURRENCY: '2', RATE_LIMIT: String(LIMIT) });
+    await statuses([service], LIMIT, () => KEY);
+    const [worker] = service.workers as [number];
+    process.kill(worker, 'SIGKILL');
+    await until(() => service.workers.length === 2 && !service.workers.includes(worker));
+    expect(await statuses([service], 6, () => KEY)).toEqual(Array<number>(6).fill(429));
+  });
+});
+
+describe('limits in Redis', () => {
+  let redis: TestServer;
+  let url: string;
+  let client: Redis;
+
+  beforeAll(async () => {
+    redis = (await newRedis('--requirepass', PASSWORD)) as TestServer;
+    await redis.start();
+    url = `redis://:${PASSWORD}@127.0.0.1:${redis.port}/3`;
+    client = new Redis(url, { maxRetriesPerRequest: null });
+    client.on('error', () => undefined);
+  });
+
+  afterAll(async () => {
+    client.disconnect();
+    await redis.remove();
+  });
+
+  beforeEach(() => client.flushall());
+
+  /** Two instances, the second one of two workers. */
+  const instances = (variables: Record<string, string>) =>
+    Promise.all([
+      serve({ DATABASE_URL: 'memory:', RATE_LIMIT_URL: url, ...variables }),
+      serve({ WEB_CONCURRENCY: '2', RATE_LIMIT_URL: url, ...variables }),
+    ]);
+
+  /**
+   * Waits until the instances share the limits: each time with another key they let no more requests through than one.
+   * What Redis does not answer in time, on a busy machine too, each process counts for itself.
+   */
+  async function untilShared(services: readonly RunningService[]): Promise<void> {
+    let run = 0;
+    await until(async () => {
+      await client.flushall();
+      const key = KEYS[run++ % KEYS.length] as string;
+      return count(await statuses(services, 3 * LIMIT, () => key), 200) === LIMIT;
+    });
+  }
+
+  it('are those of all instances together', async () => {
+    const services = await instances({ RATE_LIMIT: String(LIMIT), AUTH_FAILURE_LIMIT: '5' });
+    await untilShared(services);
+    await until(async () => {
+      await client.flushall();
+      return count(await statuses(services, 100, guess), 401) === 5;
+    });
+    // Every count ends with its minute.
+    for (const name of await client.keys('*')) {
+      const left = await client.pttl(name);
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(60_000);
+      for (const key of KEYS) expect(name).not.toContain(key);
+    }
+  });
+
+  it('fail no request while Redis hangs or is away, and are shared again after', async () => {
+    const services = await instances({ RATE_LIMIT: String(LIMIT) });
+    await untilShared(services);
+    for (const [disturb, recover] of [
+      [() => Promise.resolve(redis.signal('SIGSTOP')), () => Promise.resolve(redis.signal('SIGCONT'))],
+      [() => redis.end('SIGKILL'), () => redis.start()],
+    ] as const) {
+      const before = warnings(services);
+      await disturb();
+      const all = await statuses(services, 4 * LIMIT, () => KEY);
+      expect(count(all, 200) + count(all, 429)).toBe(4 * LIMIT);
+      await until(() => warnings(services) > before);
+      await recover();
+      await untilShared(services);
+    }
+    for (const { log } of services) expect(log).not.toContain(PASSWORD);
+  });
+
+  it.each([
+    ['away', () => freePort().then((port) => `redis://:${PASSWORD}@127.0.0.1:${port}`)],
+    ['given with another password', () => Promise.resolve(url.replace(PASSWORD, 'hunter3'))],
+  ])('are those of the instance if Redis is %s, which the log and the metrics say', async (_how, otherUrl) => {
+    const port = await freePort();
+    const RATE_LIMIT_URL = await otherUrl();
+    const service = await serve({ RATE_LIMIT: '2', RATE_LIMIT_URL, METRICS_PORT: String(port) });
+    const all = await statuses([service], 6, () => KEY);
+    expect([count(all, 200), count(all, 429)]).toEqual([2, 4]);
+    await until(() => warnings([service]) > 0);
+    expect(service.log).not.toContain('hunter');
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(metrics).toContain('\npetstore_limits_shared 0\n');
+    expect(await client.dbsize()).toBe(0);
+  });
+});

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import Libsql from 'libsql';
+import { Connection } from '../support/connection.js';
+import { newPetJson } from '../support/fields.js';
+import { OPERATIONS } from '../support/operations.js';
+import { Service } from '../support/service.js';
+import { sqlite, TestStore } from '../support/stores.js';
+import { linesOf, LogLine, until } from '../support/working-folder.js';
+
+const SECRET = 'Zaphod';
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+
+let store: TestStore;
+let service: Service;
+let log = '';
+
+beforeAll(async () => {
+  store = await sqlite.create();
+  const variables = { NODE_ENV: 'production', LOG_LEVEL: 'debug', DATABASE_URL: store.url, REQUEST_TIMEOUT: '400' };
+  service = await Service.start(variables, (line) => (log += line));
+});
+
+afterAll(async () => {
+  await service.stop();
+  await store.remove();
+});
+
+beforeEach(() => {
+  log = '';
+});
+
+/** The lines of requests, once there are so many. */
+async function requestLines(count = 1): Promise<LogLine[]> {
+  await until(() => linesOf(log).filter(({ request }) => request !== undefined).length >= count);
+  const lines = linesOf(log).filter(({ request }) => request !== undefined);
+  expect(lines).toHaveLength(count);
+  return lines;
+}
+
+describe('the log of requests', () => {
+  it('has one line of JSON for a request, with the id in its response', async () => {
+    const before = Date.now();
+    const { headers } = await service.send('/v1/pets?limit=5');
+    const [line] = await requestLines();
+    const { time, ms, ...rest } = line as LogLine;
+    expect(rest).toEqual({
+      level: 'info',
+      request: headers['x-request-id'],
+      method: 'GET',
+      route: '/v1/pets',
+      status: 200,
+      key: 'test',
+    });
+    expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(Date.parse(time as string)).toBeGreaterThanOrEqual(before);
+    expect(ms).toBeGreaterThan(0);
+  });
+
+  it('has no API key, no query, no body and no part of a path', async () => {
+    const body = newPetJson({ name: `"${SECRET}"`, categoryId: '424242' });
+    await service.add(body, { 'Idempotency-Key': SECRET });
+    await service.add(newPetJson({ [SECRET]: '1' }));
+    for (const target of [`/v1/pets?status=${SECRET}`, `/v1/pets/${SECRET}`, `/${SECRET}`]) await service.send(target);
+    await service.send('/v1/pets', { key: false, headers: { Authorization: `Bearer ${SECRET}` } });
+    await service.send('/v1/pets', { headers: { Authorization: `Bearer ${service.key}x` } });
+    await service.send(`/v1/pets?key=${service.key}`, { key: false });
+    const statuses = (await requestLines(8)).map(({ status }) => status);
+    expect(statuses).toEqual([201, 400, 400, 404, 404, 401, 401, 401]);
+    for (const secret of [SECRET, '424242', 'status=', service.key.slice(9)]) expect(log).not.toContain(secret);
+  });
+
+  it('names the route by its template, and no key unless one was accepted', async () => {
+    await service.send('/v1/pets/17', { method: 'PROPFIND' });
+    await service.send('/v1/pets', { key: false });
+    const [first, second] = await requestLines(2);
+    expect(first).toMatchObject({ method: 'PROPFIND', route: '/v1/pets/:petId', status: 405, key: 'test' });
+    expect(second).toMatchObject({ route: '/v1/pets', status: 401 });
+    expect(second).not.toHaveProperty('key');
+  });
+
+  it('keeps the request id of the client, and no control characters', async () => {
+    await service.send('/v1/pets', { headers: { 'X-Request-Id': 'my.id-1' } });
+    await service.raw('GET /v1/pets/\x1b[31m HTTP/1.1\r\nHost: x\r\nX-Request-Id: a\x1bb\r\n\r\n');
+    const [first] = await requestLines(2);
+    expect(first).toMatchObject({ request: 'my.id-1' });
+    expect(log).toMatch(/^[\x20-\x7e\n]+$/);
+  });
+
+  it.each([
+    ['cannot be parsed', 'NONSENSE\r\n\r\n', 400],
+    ['expects what cannot be met', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: the moon\r\n\r\n', 417],
+    ['does not arrive in time', 'GET /v1/pets HTTP/1.1\r\n', 408],
+  ])('has the status and the id of a request that %s', async (_what, request, status) => {
+    const response = await service.raw(request, 3_000);
+    expect(response).toContain(`HTTP/1.1 ${status} `);
+    const id = /X-Request-Id: (\S+)/.exec(response)?.[1];
+    expect(await requestLines()).toMatchObject([{ request: id, status }]);
+  });
+
+  it('says that a client has closed the connection before the response', async () => {
+    const connection = await Connection.open(service.port);
+    connection.write(
+      `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n` +
+        'Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n',
+    );
+    // 100 Continue: the body is awaited.
+    await until(() => connection.rest.includes('100 Continue'));
+    connection.socket.resetAndDestroy();
+    const [line] = await requestLines();
+    expect(line).toMatchObject({ method: 'POST', aborted: true });
+    expect(line).not.toHaveProperty('status');
+  });
+
+  it('has nothing but a line at level info for a request that is rejected', async () => {
+    const requests = OPERATIONS.flatMap(({ method, invalid }) => invalid.map((request) => ({ ...request, method })));
+    for (const { target, ...request } of requests) await service.send(target, request);
+    for (const line of await requestLines(requests.length)) expect(line.level).toBe('info');
+    expect(linesOf(log)).toHaveLength(requests.length);
+  });
+
+  it('has health checks at level debug, unless they fail', async () => {
+    await service.send('/health/ready', { key: false });
+    expect(await requestLines()).toMatchObject([{ level: 'debug', route: '/health/ready', status: 200 }]);
+  });
+});
+
+describe('the log of a fault', () => {
+  it('has the stack and the request id, and nothing of the pet', async () => {
+    const database = new Libsql(store.url.replace('sqlite:', ''));
+    database.exec('DROP TABLE pet');
+    database.close();
+    const body = newPetJson({ name: `"${SECRET}"` });
+    const answer = await service.send('/v1/pets', { method: 'POST', headers: JSON_TYPE, body });
+    expect(answer.status).toBeGreaterThanOrEqual(500);
+    await requestLines(2);
+    const request = answer.headers['x-request-id'];
+    expect(linesOf(log)).toContainEqual(expect.objectContaining({ level: 'error', request }));
+    expect(log).not.toContain(SECRET);
+  });
+});
+
+// Nest's logger is one for all applications of a process: these come last.
+describe('the level of the log', () => {
+  it.each([
+    ['silent', 'production', /^$/],
+    ['warn', 'production', /^$/],
+    ['info', 'production', /^\{"level":"info",[^\n]*"route":"\/v1\/pets"[^\n]*\}\n$/],
+    [
+      'info',
+      'development',
+      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request=\S+ method=GET route=\/v1\/pets status=200 [^\n]*\n$/,
+    ],
+  ])('%s in %s', async (LOG_LEVEL, NODE_ENV, expected) => {
+    let text = '';
+    const other = await Service.start({ LOG_LEVEL, NODE_ENV }, (line) => (text += line));
+    await other.send('/health/ready', { key: false });
+    await other.send('/v1/pets');
+    await other.stop();
+    expect(text).toMatch(expected);
+  });
+});

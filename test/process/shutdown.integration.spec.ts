@@ -1,0 +1,160 @@
+import { describe, expect, it } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Libsql from 'libsql';
+import { Connection, WireAnswer } from '../support/connection.js';
+import { newPetJson } from '../support/fields.js';
+import { freshFolder } from '../support/fresh-folder.js';
+import { isRunning, RunningService, until } from '../support/working-folder.js';
+
+const KEY = 'key-of-the-shutdown-test';
+const PRODUCTION = { NODE_ENV: 'production', API_KEYS: KEY };
+
+const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
+const READY = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n';
+const BODY = newPetJson();
+const CREATE =
+  `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n` +
+  `Content-Length: ${Buffer.byteLength(BODY)}\r\n\r\n`;
+
+const folder = freshFolder();
+
+const openDatabase = () => new Libsql(join(folder().path, 'data/petstore.sqlite'));
+
+let service: RunningService;
+
+async function start(variables: Record<string, string> = {}): Promise<void> {
+  service = await folder().serve({ ...PRODUCTION, ...variables });
+}
+
+/** Sends a request on a connection of its own. */
+const send = (request: string) => Connection.ask(service.port, request);
+
+/** Opens a connection and sends a request on it, which is answered. */
+async function keptConnection(): Promise<Connection> {
+  const connection = await Connection.open(service.port);
+  connection.write(LIST);
+  expect((await connection.answer()).header('Connection')).not.toBe('close');
+  return connection;
+}
+
+const untilNoneAccepted = () =>
+  until(() =>
+    send(READY).then(
+      () => false,
+      () => true,
+    ),
+  );
+
+/** Locks the database and sends a create, which is then in flight until `release`. */
+async function createInFlight(): Promise<{ response: Promise<WireAnswer | undefined>; release: () => void }> {
+  const connection = await keptConnection();
+  const lock = openDatabase();
+  lock.exec('BEGIN IMMEDIATE');
+  connection.write(Buffer.concat([Buffer.from(CREATE), Buffer.from(BODY)]));
+  const response = connection.answer().catch(() => undefined);
+  // By the time that other requests are answered, the create has been read.
+  for (let i = 0; i < 4; i++) await send(LIST);
+  const release = () => {
+    lock.exec('ROLLBACK');
+    lock.close();
+  };
+  return { response, release };
+}
+
+describe.each(['1', '2'])('graceful shutdown of %s process(es)', (count) => {
+  it('is not ready at once, accepts connections for STOP_DELAY, and then none', async () => {
+    await start({ WEB_CONCURRENCY: count, STOP_DELAY: '1500' });
+    expect((await send(READY)).status).toBe(200);
+    const exit = service.end('SIGTERM');
+    const began = performance.now();
+    await until(async () => (await send(READY)).status === 503);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    let answered = 0;
+    for (; performance.now() - began < 1_300; answered++) {
+      expect((await send(LIST)).status).toBe(200);
+      expect((await send(READY)).status).toBe(503);
+    }
+    expect(answered).toBeGreaterThan(0);
+    await untilNoneAccepted();
+    expect(performance.now() - began).toBeGreaterThan(1_400);
+    expect(await exit).toBe(0);
+  });
+
+  // Ctrl+C in a terminal sends the signal to every process of the group.
+  it.each([
+    ['SIGTERM to the process', 'SIGTERM', () => [service.pid]],
+    ['SIGINT to all processes', 'SIGINT', () => [service.pid, ...service.workers]],
+  ] as const)('by %s finishes what is in flight, and leaves all of it in one file', async (_how, signal, pids) => {
+    await start({ WEB_CONCURRENCY: count });
+    const { workers } = service;
+    const { response, release } = await createInFlight();
+    for (const pid of pids()) process.kill(pid, signal);
+    await untilNoneAccepted();
+    release();
+    const answer = await response;
+    expect([answer?.status, answer?.header('Connection')]).toEqual([201, 'close']);
+    expect(await service.ended()).toBe(0);
+    await until(() => !workers.some(isRunning));
+    expect(service.lines.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(existsSync(join(folder().path, 'data/petstore.sqlite-wal'))).toBe(false);
+    const database = openDatabase();
+    expect(database.prepare('SELECT count(*) FROM pet').raw().get()).toEqual([1]);
+    database.close();
+  });
+
+  it('answers a late request on a kept connection with Connection: close, and closes idle ones', async () => {
+    await start({ WEB_CONCURRENCY: count });
+    const [late, idle] = [await keptConnection(), await keptConnection()];
+    const exit = service.end('SIGTERM');
+    await untilNoneAccepted();
+    late.write(LIST);
+    const answer = await late.answer();
+    expect([answer.status, answer.header('Connection')]).toEqual([200, 'close']);
+    await Promise.all([late.closed, idle.closed]);
+    expect([late.broke, idle.broke, idle.rest]).toEqual([false, false, '']);
+    expect(await exit).toBe(0);
+  });
+
+  it('cuts off what is in flight at STOP_TIMEOUT, and exits with 1', async () => {
+    await start({ WEB_CONCURRENCY: count, STOP_TIMEOUT: '500' });
+    const { workers } = service;
+    const { response, release } = await createInFlight();
+    expect(await service.end('SIGTERM')).toBe(1);
+    release();
+    expect(await response).toBeUndefined();
+    await until(() => !workers.some(isRunning));
+  });
+
+  it('exits with 0 while the service starts', async () => {
+    service = folder().start({ ...PRODUCTION, WEB_CONCURRENCY: count });
+    await until(() => existsSync(join(folder().path, 'data/petstore.sqlite')));
+    const { workers } = service;
+    expect(await service.end('SIGTERM')).toBe(0);
+    await until(() => !workers.some(isRunning));
+  });
+});
+
+describe('graceful shutdown', () => {
+  it('does not fail for a client that never completes its request', async () => {
+    await start({ STOP_TIMEOUT: '3000' });
+    const connection = await Connection.open(service.port);
+    connection.write(LIST.slice(0, 20));
+    await send(LIST);
+    expect(await service.end('SIGTERM')).toBe(0);
+    await connection.closed;
+  });
+
+  it('exits with 1 at a second signal, without waiting for what is in flight', async () => {
+    await start({ STOP_TIMEOUT: '60000' });
+    const { response, release } = await createInFlight();
+    const exit = service.end('SIGTERM');
+    await untilNoneAccepted();
+    // For a moment a second signal counts as the first, since npm passes on what the terminal has sent already.
+    const insist = setInterval(() => service.process.kill('SIGTERM'), 100);
+    expect(await exit).toBe(1);
+    clearInterval(insist);
+    release();
+    expect(await response).toBeUndefined();
+  });
+});

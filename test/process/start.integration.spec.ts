@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { freshFolder } from '../support/fresh-folder.js';
+import { Proxy } from '../support/proxy.js';
+import { mariadb, postgres } from '../support/stores.js';
+import { until } from '../support/working-folder.js';
+
+const KEY = 'key-of-the-start-test';
+
+const folder = freshFolder();
+
+/** What a start that fails writes: one line. */
+async function startError(variables: Record<string, string>): Promise<string> {
+  const { code, out, err } = await folder().run(['serve'], { PORT: '0', ...variables });
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toMatch(/^[^\n]{20,500}\.\n$/);
+  return err;
+}
+
+describe.each(['1', '2'])('a start of %s process(es)', (count) => {
+  it('fails if it cannot listen, and names the setting', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const port = String((other.address() as AddressInfo).port);
+    for (const setting of ['PORT', 'METRICS_PORT']) {
+      const message = await startError({ WEB_CONCURRENCY: count, [setting]: port });
+      expect(message).toContain(`${setting} must be a free port`);
+      expect(message).toContain(`port ${port} of "127.0.0.1"`);
+    }
+    other.close();
+    // 192.0.2.1 is reserved for documentation (RFC 5737).
+    const message = await startError({ WEB_CONCURRENCY: count, HOST: '192.0.2.1' });
+    expect(message).toMatch(/^HOST must be an address of this machine/);
+  });
+});
+
+describe('a start', () => {
+  it('fails if the SQLite file is no database, and leaves it as it is', async () => {
+    writeFileSync(join(folder().path, 'note'), 'no database');
+    mkdirSync(join(folder().path, 'folder'));
+    for (const file of ['note', 'folder', 'note/pets.sqlite', '/dev/null']) {
+      const message = await startError({ DATABASE_URL: `sqlite:${file}` });
+      expect(message).toContain(`"${file}"`);
+      expect(message).toMatch(/^DATABASE_URL must be sqlite:FILE/);
+    }
+    expect(folder().files()).toMatchObject([{ text: 'no database' }]);
+  });
+});
+
+describe.each([
+  { kind: postgres, count: '1' },
+  { kind: postgres, count: '2' },
+  { kind: mariadb, count: '1' },
+])('a start of $count process(es) on a $kind.name that accepts connections and does not answer', ({ kind, count }) => {
+  it('serves all the same, and responds 503 until it answers', async () => {
+    const store = await kind.create();
+    const [proxy, url] = await Proxy.to(store.url);
+    proxy.hang();
+    try {
+      const timeouts = { POOL_TIMEOUT: '400', STATEMENT_TIMEOUT: '600' };
+      const service = await folder().serve({
+        ...timeouts,
+        DATABASE_URL: url,
+        WEB_CONCURRENCY: count,
+        API_KEYS: KEY,
+      });
+      expect((await service.send(KEY)).status).toBe(503);
+      proxy.forwardNew();
+      await until(async () => (await service.send(KEY)).status === 200);
+      expect(await service.end('SIGTERM')).toBe(0);
+    } finally {
+      await proxy.close();
+      await folder().remove();
+      await store.remove();
+    }
+  });
+});
