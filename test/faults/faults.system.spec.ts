@@ -1,63 +1,70 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { KEY, Ledger, pause } from '../support/ledger.js';
 import { buildProgram } from '../support/program.js';
-import { lastingKinds, storeKinds, StoreKind } from '../support/stores.js';
-import { faultsRun } from './faults-run.js';
+import { freePort } from '../support/servers.js';
+import { startReady } from '../support/start-ready.js';
+import { mariadb, postgres, sqlite, TestStore } from '../support/stores.js';
+import { WorkingFolder } from '../support/working-folder.js';
+import { Faults, faultsOf } from './faults.js';
 
-const { FAULTS_SECONDS = '4', FAULTS_SEED } = process.env;
+/** For how long each engine has faults. */
+const SECONDS = Number(process.env.FAULTS_SECONDS ?? 5);
 
-/** What the numbers of a run are made from: the same has the same faults in the same order, if not at the same moments. */
-const SEED = FAULTS_SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(FAULTS_SEED);
+/** What a request may wait for the database, in milliseconds. */
+const LIMITS = { POOL_TIMEOUT: '500', STATEMENT_TIMEOUT: '1000' };
 
-/** How many runs a fault of the store may take to be noticed. */
-const ATTEMPTS = 5;
+/** Within what time a request must be answered: both limits, and some for a busy machine; in milliseconds. */
+const TIME_LIMIT = 1_500 + 2_000;
 
-const PATIENCE = 120_000 + Number(FAULTS_SECONDS) * 2_000;
+/** Within what time the service must be ready once all faults are over, in milliseconds. */
+const RECOVERY = 10_000;
 
-describe('a service that has trouble of all kinds with its store', () => {
-  let program: string;
+let folder: WorkingFolder;
+let store: TestStore;
+let faults: Faults | undefined;
+let ledger: Ledger;
 
-  beforeAll(() => {
-    program = buildProgram();
-  });
+beforeEach(() => {
+  folder = new WorkingFolder(buildProgram());
+}, 120_000);
 
-  it.each(storeKinds)(
-    'on $name loses nothing that it acknowledged, adds nothing twice, answers in time and rightly, or by 503 or 409, and goes on',
-    async (kind) => {
-      const report = await faultsRun({ program, kind, seed: SEED, seconds: Number(FAULTS_SECONDS) });
-      const { faults, answers, acknowledged, slowest, recovery, problems, log } = report;
-      process.stdout.write(
-        `FAULTS_SEED=${SEED}, ${kind.name}, ${FAULTS_SECONDS} s: ${acknowledged} pets acknowledged, the slowest answer after ${Math.round(slowest)} ms, ` +
-          `ready after ${Math.round(recovery)} ms, ${problems.length} problems\n` +
-          `  faults: ${listed(faults)}\n  answers: ${listed(answers)}\n${log}`,
-      );
-      expect(problems).toEqual([]);
-      expect(acknowledged).toBeGreaterThan(0);
-    },
-    PATIENCE,
-  );
-
-  it.each([
-    ['acknowledges before it commits', 'early', /was acknowledged and is not/],
-    ['acknowledges what it does not store', 'drops', /was acknowledged and is not/],
-    ['stores twice', 'doubles', / is there (?:more than once|as )/],
-    ['acknowledges what it could not store', 'overfull', /was acknowledged and is not/],
-  ])(
-    'is not taken for one that does if it %s',
-    async (_what, saboteur, problem) => {
-      const kind = lastingKinds.find(({ name }) => name === 'SQLite') as StoreKind;
-      let found = '';
-      // A busy machine may come to none of its faults in so short a time.
-      for (let attempt = 0; attempt < ATTEMPTS && !problem.test(found); attempt++) {
-        const { problems } = await faultsRun({ program, kind, seed: SEED + attempt, seconds: 2, saboteur });
-        found = problems.join('\n');
-      }
-      expect(found).toMatch(problem);
-    },
-    PATIENCE,
-  );
+afterEach(async () => {
+  await ledger.stop();
+  await folder.remove();
+  await faults?.close();
+  await store.remove();
 });
 
-function listed(counts: Readonly<Record<string, number>>): string {
-  const entries = Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.map(([name, count]) => `${name}: ${count}`).join(', ');
-}
+it.each([sqlite, postgres, mariadb])(
+  '[short] a service on $name whose database fails at random loses nothing, stores nothing twice, and recovers',
+  async (kind) => {
+    store = await kind.create();
+    faults = await faultsOf(kind.name, store.url);
+    const port = await freePort();
+    const variables = { ...LIMITS, LOG_LEVEL: 'error', API_KEYS: KEY, DATABASE_URL: faults.url };
+    const service = await startReady(folder, port, variables);
+    ledger = new Ledger([port], [503, 409], TIME_LIMIT);
+    ledger.start();
+    const counts: Record<string, number> = {};
+    const names = Object.keys(faults.kinds).sort(() => Math.random() - 0.5);
+    const end = performance.now() + SECONDS * 1_000;
+    for (let i = 0; performance.now() < end; i++) {
+      await pause(400 * Math.random());
+      const name = names[i % names.length] as string;
+      counts[name] = (counts[name] ?? 0) + 1;
+      await faults.kinds[name]?.({ pid: service.pid, keyInFlight: ledger.keyInFlight ?? 'none' });
+    }
+    const recovering = performance.now();
+    while ((await fetch(`http://127.0.0.1:${port}/health/ready`)).status !== 200) {
+      expect(performance.now() - recovering).toBeLessThan(RECOVERY);
+      await pause(20);
+    }
+    await ledger.stop();
+    await ledger.check();
+    process.stdout.write(`${kind.name}, ${SECONDS} s, ${JSON.stringify(counts)}: ${ledger.summary()}`);
+    expect({ problems: ledger.problems.slice(0, 20), log: service.log.slice(-5_000) }).toMatchObject({ problems: [] });
+    expect(ledger.created).toBeGreaterThan(0);
+    expect(await service.end('SIGTERM')).toBe(0);
+  },
+  120_000 + SECONDS * 2_000,
+);
