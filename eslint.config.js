@@ -17,6 +17,16 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/**'],
+    ignores: ['src/config.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Only src/config.ts reads the environment.' },
+      ],
+    },
+  },
+  {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.recommendedTypeChecked, ...tseslint.configs.stylisticTypeChecked],
   },
@@ -32,6 +42,8 @@ export default tseslint.config(
       'no-control-regex': 'off',
     },
   },
+  // Tests destructure stores, whose methods are bound.
+  { files: ['test/**'], rules: { '@typescript-eslint/unbound-method': 'off' } },
   {
     files: ['**/*.{js,mjs}'],
     languageOptions: { globals: Object.fromEntries(NODE_GLOBALS.map((name) => [name, 'readonly'])) },

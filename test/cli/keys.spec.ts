@@ -1,0 +1,148 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { memory, openStoreAt } from '../support/stores.js';
+import { PetstoreCommand } from './command.js';
+
+const DAY = 86_400_000;
+const KEY = /pets_\w{36}/;
+
+describe('petstore keys', () => {
+  let command: PetstoreCommand;
+  let now: number;
+
+  beforeEach(async () => {
+    now = Date.now();
+    command = new PetstoreCommand(await openStoreAt((await memory.create()).url), () => now);
+  });
+
+  /** What a command prints; fails if it does not succeed. */
+  async function printed(line: string): Promise<string> {
+    const { code, out, err } = await command.run(line);
+    expect({ line, code, err }).toEqual({ line, code: 0, err: '' });
+    return out;
+  }
+
+  const json = async (line: string) => JSON.parse(await printed(`${line} --json`)) as Record<string, string>;
+
+  it('create prints a key that is valid: with its name, alone, or as JSON', async () => {
+    const text = await printed('keys create --name shop');
+    expect(text).toContain('"shop"');
+    expect(await command.keys.authenticate(KEY.exec(text)?.[0] as string)).toMatchObject({ name: 'shop' });
+    const alone = await printed('keys create --name till --quiet');
+    expect(alone).toMatch(new RegExp(`^${KEY.source}\n$`));
+    const created = await json('keys create --name web --expires 90d');
+    expect(created).toEqual({
+      name: 'web',
+      prefix: created.key?.slice(0, 9),
+      key: expect.stringMatching(KEY),
+      createdAt: expect.stringMatching(/Z$/),
+      expiresAt: expect.stringMatching(/Z$/),
+    });
+  });
+
+  it.each(Object.entries({ '30m': 1 / 48, '12h': 1 / 2, '90d': 90 }))(
+    'accepts a lifetime of %s',
+    async (text, days) => {
+      const { createdAt, expiresAt } = await json(`keys create --name shop --expires ${text}`);
+      const lifetime = Date.parse(expiresAt as string) - Date.parse(createdAt as string);
+      // The two are read from the clock one after the other.
+      expect(Math.abs(lifetime - days * DAY)).toBeLessThan(60_000);
+    },
+  );
+
+  it.each(['', 'tomorrow', '0d', '1.5d', '90', '90D', '9999999d'])('rejects the duration "%s"', async (duration) => {
+    await printed('keys create --name shop');
+    for (const line of [`create --name till --expires ${duration}`, `rotate shop --overlap ${duration}`]) {
+      expect(await command.run(`keys ${line}`)).toMatchObject({ code: 2, err: expect.stringContaining('such as') });
+    }
+    expect(await json('keys list')).toHaveLength(1);
+  });
+
+  it('create rejects a name that is missing, invalid, or that of a valid key', async () => {
+    expect((await command.run('keys create')).err).toContain('--name');
+    expect(await command.run('keys create --name é')).toMatchObject({ code: 1, out: '' });
+    await printed('keys create --name shop');
+    expect(await command.run('keys create --name shop')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('"shop"'),
+    });
+  });
+
+  it('rotate prints a new key, and keeps the old one valid for the overlap', async () => {
+    const old = (await printed('keys create --name shop --quiet')).trim();
+    const rotated = await json('keys rotate shop --overlap 12h');
+    expect(rotated).toMatchObject({
+      name: 'shop',
+      expiresAt: null,
+      old: { name: 'shop.old', prefix: old.slice(0, 9) },
+    });
+    expect(await command.keys.authenticate(rotated.key as string)).toMatchObject({ name: 'shop' });
+    now += DAY / 2 - 1_000;
+    expect(await command.keys.authenticate(old)).toMatchObject({ name: 'shop.old' });
+    now += 2_000;
+    await expect((async () => command.keys.authenticate(old))()).rejects.toThrow();
+    const text = await printed('keys rotate shop --overlap 30m');
+    expect(text).toContain('"shop.old"');
+    expect(text).toMatch(KEY);
+  });
+
+  it('list shows each key with its times and state, and never its text', async () => {
+    const { key } = await command.keys.create('shop', new Date('2099-01-31'));
+    command.keys.noteUse(key);
+    await command.keys.recordUses();
+    const { text } = await command.keys.create('till');
+    await command.keys.revoke('till');
+    const list = await printed('keys list');
+    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`;
+    expect(list).toMatch(/^NAME +PREFIX +CREATED +LAST USED +EXPIRES +STATE$/m);
+    expect(list).toMatch(new RegExp(`^shop +${key.prefix} +${time} +${time} +2099-01-31 00:00:00Z +valid$`, 'm'));
+    expect(list).toMatch(new RegExp(`^till +pets_\\w{4} +${time} +- +- +revoked$`, 'm'));
+    expect(list).not.toContain(text.slice(9));
+    expect(await json('keys list')).toEqual([
+      {
+        name: 'shop',
+        prefix: key.prefix,
+        createdAt: key.createdAt.toISOString(),
+        lastUsedAt: expect.stringMatching(/Z$/),
+        expiresAt: '2099-01-31T00:00:00.000Z',
+        revokedAt: null,
+        state: 'valid',
+      },
+      expect.objectContaining({ name: 'till', lastUsedAt: null, expiresAt: null, state: 'revoked' }),
+    ]);
+  });
+
+  it('revoke ends the key of a name or a prefix, and fails if there is none', async () => {
+    const { text, key } = await command.keys.create('shop');
+    expect(await printed('keys revoke shop')).toContain(key.prefix);
+    await expect((async () => command.keys.authenticate(text))()).rejects.toThrow();
+    const { key: other } = await command.keys.create('till');
+    expect(await printed(`keys revoke ${other.prefix}`)).toContain('"till"');
+    expect(await command.run('keys revoke nobody')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('"nobody"'),
+    });
+  });
+
+  it('callers lists the keys that call getPet, the latest first', async () => {
+    now = DAY;
+    const { key: till } = await command.keys.create('till');
+    const { key: web } = await command.keys.create('web');
+    const { key: shop } = await command.keys.create('shop');
+    command.keys.noteGetPet(till);
+    command.keys.noteUse(web);
+    now += DAY;
+    for (let calls = 0; calls < 2; calls++) command.keys.noteGetPet(shop);
+    await command.keys.recordUses();
+    const [, ...lines] = (await printed('keys callers')).trimEnd().split('\n');
+    expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
+      ['shop', '2', '1970-01-03 00:00:00Z'],
+      ['till', '1', '1970-01-02 00:00:00Z'],
+    ]);
+    expect(await json('keys callers')).toMatchObject([
+      { name: 'shop', calls: 2 },
+      { name: 'till', calls: 1 },
+    ]);
+  });
+});

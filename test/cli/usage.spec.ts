@@ -1,0 +1,77 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { textFault } from '../../src/domain/text.js';
+import { NAME_MAX_LENGTH, type Pet } from '../../src/domain/pets/pet.js';
+import { memory, openStoreAt } from '../support/stores.js';
+import { PetstoreCommand } from './command.js';
+
+let command: PetstoreCommand;
+
+beforeAll(async () => {
+  command = new PetstoreCommand(await openStoreAt((await memory.create()).url));
+});
+
+describe('petstore --help', () => {
+  /** The names of the subcommands that a help lists. */
+  const listed = (help: string) =>
+    [...(help.split('\nCommands:\n')[1]?.split('\n\n')[0] ?? '').matchAll(/^ {2}(\w[\w-]*)/gm)]
+      .map(([, name = '']) => name)
+      .filter((name) => name !== 'help');
+
+  it('describes every command and subcommand', async () => {
+    const names = listed((await command.run('--help')).out);
+    expect(names).toEqual(expect.arrayContaining(['serve', 'keys', 'seed', 'copy', 'check', 'backup', 'openapi']));
+    for (const name of names) {
+      const { code, out } = await command.run(`${name} --help`);
+      expect([code, out]).toEqual([0, expect.stringContaining(`Usage: petstore ${name}`)]);
+      for (const subcommand of listed(out)) {
+        const help = (await command.run(`${name} ${subcommand} --help`)).out;
+        expect(help).toContain(`Usage: petstore ${name} ${subcommand}`);
+      }
+    }
+  });
+
+  it('is followed by the version if asked for it', async () => {
+    expect(await command.run('--version')).toEqual({ code: 0, out: '1.2.3\n', err: '' });
+  });
+});
+
+describe('a command line that is not understood', () => {
+  it.each([
+    ...['keyz', 'keys', 'keys make', 'serve now', 'serve --prot 1', 'serve --api-keys x', 'keys create --nam x'],
+    ...['keys create', 'keys create --name x --quiet --json', 'keys revoke', 'openapi --xml', 'copy --from x'],
+    ...['backup', 'restore', 'seed', 'seed --count 0', 'seed --count 1.5', 'seed --count 1 --seed -1'],
+  ])('exits with 2 and prints nothing but how to get help: %s', async (line) => {
+    const { code, out, err } = await command.run(line);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(/--help|^Usage: /m);
+  });
+
+  it('suggests the command that was probably meant', async () => {
+    expect((await command.run('keyz')).err).toContain('keys');
+  });
+});
+
+describe('petstore seed', () => {
+  const newest = async (limit: number): Promise<Omit<Pet, 'id'>[]> => {
+    const pets = await command.store.pets.list({ limit });
+    return pets.map(({ name, categoryId, status }) => ({ name, categoryId, status }));
+  };
+
+  it('creates as many valid pets as asked for, of every status', async () => {
+    expect(await command.run('seed --count 600')).toMatchObject({ code: 0, out: expect.stringContaining('600') });
+    const pets = await newest(1_000);
+    expect(pets).toHaveLength(600);
+    expect(pets.filter(({ name }) => textFault(name, NAME_MAX_LENGTH) !== undefined)).toEqual([]);
+    expect(new Set(pets.map(({ status }) => status)).size).toBe(3);
+  });
+
+  it('creates the same pets for the same seed, and others for another', async () => {
+    const seeded = async (seed: number) => {
+      await command.run(`seed --count 50 --seed ${seed}`);
+      return newest(50);
+    };
+    const seven = await seeded(7);
+    expect(await seeded(8)).not.toEqual(seven);
+    expect(await seeded(7)).toEqual(seven);
+  });
+});
