@@ -100,6 +100,8 @@ class Connection extends Libsql {
 
   /** Does it in a transaction that may write, the one that is open or one of its own. */
   write<T>(work: () => T): T {
+    // Asked once the connection is closed, libsql's `inTransaction` aborts the process.
+    if (!this.open) throw new Error('The database connection is closed.');
     if (this.inTransaction) return work();
     this.refuseAstray();
     this.exec('BEGIN IMMEDIATE');
@@ -110,7 +112,7 @@ class Connection extends Libsql {
       this.refuseAstray();
       return result;
     } catch (error) {
-      if (this.inTransaction) this.exec('ROLLBACK');
+      if (this.open && this.inTransaction) this.exec('ROLLBACK');
       throw error;
     }
   }
