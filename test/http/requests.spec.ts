@@ -171,7 +171,8 @@ describe('methods', () => {
   it('of the server are told by OPTIONS * (RFC 9110, section 9.3.7)', async () => {
     const response = await service.send('*', { method: 'OPTIONS' });
     expect(response.status).toBe(204);
-    expect(allowOf(response)).toEqual([...new Set(ALLOWED.flatMap(([, methods]) => methods))].sort());
+    // As of the collection: a method that only one pet has is not among them.
+    expect(allowOf(response)).toEqual(allowOf(await service.send('/v1/pets', { method: 'OPTIONS' })));
   });
 
   it.each(['/v1/pets', '/v1/pets?limit=0', '/v1/pets/1', '/v1/pets/999', '/v1/nothing', '/docs', '/openapi.json'])(
