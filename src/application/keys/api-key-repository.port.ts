@@ -13,7 +13,7 @@ export interface KeyUse {
 
 /**
  * Where the API keys are kept. Every method that returns a promise rejects with `StoreUnavailable` while the store cannot
- * answer. `test/contracts/api-key-repository.contract.ts` has a case for each sentence, run on every adapter.
+ * answer. `test/stores/api-key-repository.contract.ts` has a case for each sentence, run on every adapter.
  */
 export abstract class ApiKeyRepository {
   /** Stores a key; rejects if its digest is stored already, and leaves that key as it is. */

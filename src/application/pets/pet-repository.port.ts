@@ -34,7 +34,7 @@ export interface Added {
 
 /**
  * Where the pets are kept. Every method that returns a promise rejects with `StoreUnavailable` while the store cannot answer, however long that hangs.
- * `test/contracts/pet-repository.contract.ts` has a case for each sentence, run on every adapter.
+ * `test/stores/pet-repository.contract.ts` has a case for each sentence, run on every adapter.
  */
 export abstract class PetRepository {
   /**
