@@ -2,11 +2,11 @@ FROM node:22-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --prefer-offline
-COPY tsconfig.json tsconfig.build.json bundle.mjs ormconfig.ts ./
+COPY tsconfig.json tsconfig.build.json bundle.mjs ormconfig.ts LICENSE ./
 COPY src src
 RUN npm run build
-# Most packages are part of the program; the others are all that is left, with what they need.
-RUN mv dist/package-of-image.json package.json && rm -r dist/modules && npm prune --omit=dev
+# dist/package.json names the packages that are not bundled: all others are removed.
+RUN mv dist/package.json package.json && rm -r dist/modules && npm prune --omit=dev
 
 FROM node:22-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATABASE_URL=sqlite:/data/petstore.sqlite

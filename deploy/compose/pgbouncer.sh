@@ -1,6 +1,5 @@
 #!/bin/sh
 # PgBouncer in front of one PostgreSQL, in transaction mode: however many instances there are, the server has 20 connections at most.
-# It knows nothing of primaries: an instance asks each time, and goes to the other PgBouncer if this one leads to a standby.
 set -eu
 umask 077
 folder=$(mktemp -d)
