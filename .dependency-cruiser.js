@@ -5,17 +5,17 @@ export default {
   forbidden: [
     {
       name: 'domain-imports-only-domain',
-      comment: 'The domain is plain TypeScript, and knows nothing but itself.',
+      comment: 'The domain is plain TypeScript: it imports itself, and modules of Node.',
       severity: 'error',
       from: { path: '^src/domain/' },
-      to: { pathNot: '^src/domain/' },
+      to: { pathNot: '^src/domain/', dependencyTypesNot: ['core'] },
     },
     {
       name: 'application-imports-only-core',
-      comment: 'The application knows the domain and itself: no framework, no database, no Node.',
+      comment: 'The application imports the domain, modules of Node and a cache: no framework and no database.',
       severity: 'error',
       from: { path: '^src/application/' },
-      to: { pathNot: core },
+      to: { pathNot: [core, '^node_modules/lru-cache/'], dependencyTypesNot: ['core'] },
     },
     {
       name: 'adapters-do-not-import-the-root',
@@ -26,9 +26,9 @@ export default {
     },
     {
       name: 'the-root-is-handed-down',
-      comment: 'config and open-store are handed down, and know nothing of who uses them.',
+      comment: 'settings are handed down, and know nothing of who uses them.',
       severity: 'error',
-      from: { path: '^src/(config|open-store)\\.ts$' },
+      from: { path: '^src/settings\\.ts$' },
       to: { path: '^src/(app\\.module|app|main|process/.+)\\.ts$' },
     },
     {

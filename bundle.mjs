@@ -1,7 +1,7 @@
-// Makes one program of the compiled modules and their packages: it starts in half of the time, and takes a fifth less of memory and an
-// eighth less time for a request than 1,400 files. The modules are in `modules` of the folder that the argument names; the program goes
-// to where they would be without it.
-import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+// Bundles the compiled modules with their packages: that halves the time of a start, and takes a fifth less memory and
+// an eighth less time for a request than 1,400 files. The modules are in `modules` of the folder that the argument
+// names. The folder becomes a package for `npm pack`, which depends only on the packages that are not bundled.
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { build } from 'esbuild';
@@ -12,8 +12,9 @@ const modules = join(folder, 'modules');
 /** Not of JavaScript alone, loaded only where it is configured, or loaded before all else. */
 const EXTERNAL = ['ioredis', 'libsql', 'mysql2', 'pg', 'rate-limiter-flexible', 'reflect-metadata', 'swagger-ui-dist'];
 
-rmSync(join(folder, 'chunks'), { recursive: true, force: true });
-await build({
+// A file that stayed the same would keep its old time, by which "npm start" decides whether to build.
+for (const name of ['chunks', 'src']) rmSync(join(folder, name), { recursive: true, force: true });
+const { metafile } = await build({
   entryPoints: [join(modules, 'src/main.js'), join(modules, 'ormconfig.js')],
   outbase: modules,
   outdir: folder,
@@ -23,6 +24,7 @@ await build({
   format: 'esm',
   platform: 'node',
   target: 'node20.19',
+  metafile: true,
   // And what Nest asks for that is not installed.
   external: [...EXTERNAL, '@fastify/static', '@nestjs/microservices', '@nestjs/websockets'],
   // For Node, RxJS offers its CommonJS only, all of which would be loaded.
@@ -35,13 +37,28 @@ await build({
   },
 });
 
-// For the image, which needs no package that is part of the program.
-const { name, version, type, dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
-const needed = Object.fromEntries(EXTERNAL.map((each) => [each, dependencies[each]]));
-writeFileSync(
-  join(folder, 'package-of-image.json'),
-  JSON.stringify({ name, version, type, private: true, dependencies: needed }),
-);
+// The docs page's own files, which its module looks for beside itself.
+cpSync('src/adapters/http/docs/assets', join(folder, 'chunks/assets'), { recursive: true });
 
-// What did not change may not be written; "npm start" asks when it was built.
-utimesSync(join(folder, 'src/main.js'), new Date(), new Date());
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
+
+const { name, version, description, type, license, engines, dependencies } = readJson('package.json');
+const manifest = {
+  ...{ name, version, description, private: true, type, license, engines },
+  bin: { petstore: 'src/main.js' },
+  files: ['src', 'chunks', 'licenses.txt'],
+  dependencies: Object.fromEntries(EXTERNAL.map((each) => [each, dependencies[each]])),
+};
+writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest, null, 2));
+
+// The licenses of the bundled packages ask to be passed on with their code.
+const packages = Object.keys(metafile.inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
+const notices = [...new Set(packages)].sort().map((path) => {
+  const { name, version, license } = readJson(join(path, 'package.json'));
+  const files = readdirSync(path).filter((file) => /^(?:licen[cs]e|notice|copying)/i.test(file));
+  return [`${name} ${version} (${license})`, ...files.map((file) => readFileSync(join(path, file), 'utf8'))].join(
+    '\n\n',
+  );
+});
+writeFileSync(join(folder, 'licenses.txt'), notices.join(`\n\n${'-'.repeat(80)}\n\n`));
+cpSync('LICENSE', join(folder, 'LICENSE'));

@@ -2,6 +2,7 @@ import js from '@eslint/js';
 import { configs as regexp } from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
+const BROWSER_GLOBALS = ['document', 'matchMedia', 'MutationObserver', 'sessionStorage', 'window'];
 const NODE_GLOBALS = ['Buffer', 'console', 'fetch', 'performance', 'process', 'setTimeout', 'URL', 'URLSearchParams'];
 
 export default tseslint.config(
@@ -18,11 +19,31 @@ export default tseslint.config(
   },
   {
     files: ['src/**'],
-    ignores: ['src/config.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'MemberExpression[object.type!="ThisExpression"][property.name=/^_/]',
+          message: 'Members that begin with _ are internals of others, and change without notice.',
+        },
+        {
+          selector: 'TSAsExpression > TSAsExpression[typeAnnotation.type="TSUnknownKeyword"]',
+          message: 'A double cast disables type checking. At most three may be disabled, each with its reason.',
+        },
+      ],
+    },
+  },
+  {
+    files: ['src/**/*.{ts,js}'],
+    rules: { 'max-len': ['error', { code: 120 }] },
+  },
+  {
+    files: ['src/**'],
+    ignores: ['src/settings.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
-        { object: 'process', property: 'env', message: 'Only src/config.ts reads the environment.' },
+        { object: 'process', property: 'env', message: 'Only src/settings.ts reads the environment.' },
       ],
     },
   },
@@ -47,5 +68,9 @@ export default tseslint.config(
   {
     files: ['**/*.{js,mjs}'],
     languageOptions: { globals: Object.fromEntries(NODE_GLOBALS.map((name) => [name, 'readonly'])) },
+  },
+  {
+    files: ['src/**/assets/*.js'],
+    languageOptions: { globals: Object.fromEntries(BROWSER_GLOBALS.map((name) => [name, 'readonly'])) },
   },
 );

@@ -1,9 +1,5 @@
 // Measures what a page costs if there are few pets and if there are many: the first page and one far down, with each filter.
-import { Cursors } from '../dist/modules/src/application/pets/cursors.js';
-import { NodeSecrets } from '../dist/modules/src/adapters/crypto/node-secrets.js';
-import { databaseUrl } from '../dist/modules/src/adapters/persistence/database-url.js';
-import { openDatabase } from '../dist/modules/src/adapters/persistence/typeorm/open-database.js';
-import { TypeOrmInstallation } from '../dist/modules/src/adapters/persistence/typeorm/installation/typeorm-installation.js';
+import { writeCursor } from '../dist/modules/src/application/pets/cursors.js';
 import {
   bench,
   fill,
@@ -33,17 +29,12 @@ const LIMIT = 20;
 const STATUSES = [undefined, 'available', 'pending', 'sold'];
 
 /** The path of a page at some place, nine tenths down, for each filter; their cursors are made as the service makes them. */
-async function pagesFarDown(url, animals) {
-  const limits = { poolTimeout: 3_000, statementTimeout: 5_000 };
-  const database = await openDatabase(databaseUrl('DATABASE_URL', url), limits, console.warn);
-  const cursors = new Cursors(new TypeOrmInstallation(database), new NodeSecrets());
-  const page = async (status) => {
+function pagesFarDown(animals) {
+  const page = (status) => {
     const id = BigInt(Math.round(animals * (0.1 + Math.random() / 100)));
-    return `${list(status)}&cursor=${await cursors.write(id, status)}`;
+    return `${list(status)}&cursor=${writeCursor(id, status)}`;
   };
-  const far = await Promise.all(STATUSES.map((status) => Promise.all(Array.from({ length: 200 }, () => page(status)))));
-  await database.close();
-  return far;
+  return STATUSES.map((status) => Array.from({ length: 200 }, () => page(status)));
 }
 
 function list(status) {
@@ -55,7 +46,7 @@ async function compare(kind, urls, pinned) {
   const far = [];
   for (const [i, animals] of [few, many].entries()) {
     await fill(urls[i], animals);
-    far.push(await pagesFarDown(urls[i], animals));
+    far.push(pagesFarDown(animals));
     targets.push(await start(service(`${animals} animals`, urls[i], modules('./bench/nothing-kept.mjs')), pinned));
   }
   console.log(`\n${kind}, pages of ${LIMIT}, nothing kept, 32 connections:`);

@@ -9,7 +9,8 @@ import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
-import { engineOf } from '../dist/modules/src/adapters/persistence/typeorm/open-database.js';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions } from '../dist/modules/src/adapters/persistence/typeorm/data-source.js';
 import { databaseUrl } from '../dist/modules/src/adapters/persistence/database-url.js';
 
 export const KEY = 'key-of-the-benchmark';
@@ -99,12 +100,10 @@ export function copyOf(url) {
 
 /** Makes the tables, by the service itself, and so many pets, a third of each status, directly. */
 export async function fill(url, animals) {
-  execFileSync(process.execPath, ['dist/src/main.js', 'migrate', 'run'], {
+  execFileSync(process.execPath, ['dist/src/main.js', 'migrate'], {
     env: { ...process.env, DATABASE_URL: url },
   });
-  const limits = { poolTimeout: 10_000, statementTimeout: 600_000 };
-  const source = (await engineOf(databaseUrl('DATABASE_URL', url), limits)).schemaSource();
-  await source.initialize();
+  const source = await new DataSource(dataSourceOptions(databaseUrl('DATABASE_URL', url))).initialize();
   const isMariadb = url.startsWith('mariadb:');
   await source.query(`INSERT INTO pet (name, category_id, status)
     ${isMariadb ? '' : `WITH RECURSIVE animal (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM animal WHERE i < ${animals})`}

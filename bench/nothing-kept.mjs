@@ -1,4 +1,4 @@
-// Loaded before the service, it has SQLite tell no revision, so that every page and every pet is read from the database.
-const { SqliteEngine } = await import('../dist/modules/src/adapters/persistence/typeorm/engines/sqlite.engine.js');
+// Loaded before the service, it has the database tell no version, so that every page and every pet is read from it.
+const { Database } = await import('../dist/modules/src/adapters/persistence/typeorm/database.js');
 
-SqliteEngine.prototype.revision = () => undefined;
+Database.prototype.version = () => undefined;

@@ -1,44 +1,48 @@
 import { INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ApiDocument } from './adapters/http/docs/api-document.js';
-import type { ExchangeObserver } from './adapters/http/server/exchange.js';
-import { PetstoreAdapter } from './adapters/http/server/petstore.adapter.js';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { serveDocs } from './adapters/http/docs/docs-page.js';
+import { DEPRECATED_ROUTE, deprecationHeaders } from './adapters/http/pets/deprecation.js';
+import { allowOrigins } from './adapters/http/server/cors.js';
+import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
-import { Config } from './config.js';
+import type { RequestObserver } from './application/finished-request.js';
+import { isTraced, type Settings } from './settings.js';
 import packageJson from '../package.json' with { type: 'json' };
 
-/** The service as the configuration says, ready to be handed connections: what production runs and what every HTTP test runs. */
-export async function createApp(config: Config, log: Log): Promise<INestApplication> {
-  // What is put together before Nest is told of it has things to say too.
+/** Creates the application that production serves, and every HTTP test; it does not listen yet. */
+export async function createApp(settings: Settings, log: Log): Promise<INestApplication> {
+  // Also for what is logged before Nest has the logger.
   Logger.overrideLogger(log);
-  const metrics = config.metrics && new (await import('./adapters/metrics/metrics.js')).Metrics(config.metrics);
-  const tracing =
-    config.tracing &&
-    new (await import('./adapters/tracing/tracing.js')).Tracing(
-      config.tracing,
-      packageJson.version,
-      config.database.engine,
-    );
-  const observers = [log.tellsRequests ? log : undefined, metrics, tracing].filter((each) => each !== undefined);
-  const observer: ExchangeObserver = {
-    begin: tracing && ((request, look) => tracing.begin(request, look)),
-    request: (exchange) => observers.forEach((each) => each.request(exchange)),
+  const { METRICS_PORT, METRICS_HOST, CORS_ORIGINS } = settings;
+  // Loaded only if configured: they cost start time and memory.
+  const metrics =
+    METRICS_PORT === undefined
+      ? undefined
+      : new (await import('./adapters/metrics/metrics.js')).Metrics(METRICS_PORT, METRICS_HOST);
+  const tracing = isTraced()
+    ? new (await import('./adapters/tracing/tracing.js')).Tracing(packageJson.version, settings.DATABASE_URL.engine)
+    : undefined;
+  const observers = [log, metrics, tracing].filter((each) => each !== undefined);
+  const observer: RequestObserver = {
+    begin: (request, handle) => (tracing ? tracing.begin(request, handle) : handle()),
+    request: (finished) => observers.forEach((each) => each.request(finished)),
   };
-  const app = await NestFactory.create(
-    AppModule.of(config, metrics, tracing),
-    new PetstoreAdapter(config.http, observer),
-    {
-      bodyParser: false,
-      logger: log,
-      abortOnError: false,
-    },
-  );
-  app.get(ApiDocument).describe(app);
+  const adapter = new PetStoreAdapter(settings, observer, (express) => {
+    if (CORS_ORIGINS.length > 0) express.use(allowOrigins(CORS_ORIGINS));
+    express.route(DEPRECATED_ROUTE).all(deprecationHeaders(settings));
+  });
+  const app = await NestFactory.create<NestExpressApplication>(AppModule.of(settings, metrics, tracing), adapter, {
+    bodyParser: false,
+    logger: log,
+    abortOnError: false,
+  });
+  serveDocs(app);
   try {
     return await app.init();
   } catch (error) {
-    // The store is open by now, and would keep the process.
+    // Closes the database.
     await app.close();
     throw error;
   }

@@ -36,9 +36,8 @@ const STORE = 'npx petstore keys create --name shop --quiet && npx petstore seed
 
 /** What a page presumes. */
 const GIVEN: Record<string, string> = {
-  'docs/backup.md': STORE,
   'docs/databases.md': STORE,
-  'docs/running.md': 'npm start',
+  'docs/observability.md': 'npm start',
 };
 
 /** The blocks of a page that a reader can paste: those in sh, and those behind a prompt of a user in a console. */
@@ -92,7 +91,8 @@ async function run(text: string): Promise<string> {
   await Promise.race([started, closed]);
   if (child.exitCode !== (starts ? null : 0)) throw new Error(`${block}ended with ${child.exitCode}:\n${out}\n${err}`);
   key = /^Keep: export KEY=(\w+)$/m.exec(out)?.[1] ?? key;
-  return `${out}\n${err}`;
+  // The pages show a clone in this folder.
+  return `${out}\n${err}`.replaceAll(folder, '/opt/petstore');
 }
 
 function shell(commands: string): ChildProcess {
@@ -117,8 +117,6 @@ async function stop(): Promise<void> {
 
 beforeAll(() => {
   program = buildProgram();
-  // Newer than its sources, so that `npm start` does not build again.
-  utimesSync(join(program, 'src', 'main.js'), new Date(), new Date());
 }, 60_000);
 
 beforeEach(async () => {
@@ -129,6 +127,8 @@ beforeEach(async () => {
   const files = readdirSync('.').filter((name) => !['data', 'dist', '.env'].includes(name));
   for (const name of files) symlinkSync(resolve(name), join(folder, name));
   symlinkSync(program, join(folder, 'dist'));
+  // Newer than all of them, so that `npm start` does not build again.
+  utimesSync(join(program, 'src', 'main.js'), new Date(), new Date());
 });
 
 afterEach(async () => {

@@ -1,8 +1,5 @@
-/**
- * A request that is refused for what the client did, and no fault of the service. It has no stack: to find out where it was thrown took a tenth
- * of such an answer.
- */
-export abstract class Refusal extends Error {
+/** The client's error, not the service's. No stack trace: capturing it cost 10 % of a 4xx response. */
+export abstract class ClientError extends Error {
   constructor(message?: string) {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
@@ -11,53 +8,57 @@ export abstract class Refusal extends Error {
   }
 }
 
-/** No pet has the id that was asked for. */
-export class PetNotFound extends Refusal {
+/** No pet has the requested id. */
+export class PetNotFound extends ClientError {
   override readonly name = 'PetNotFound';
 }
 
-/** A cursor was not made by this service for the filter it came with. */
-export class CursorRefused extends Refusal {
-  override readonly name = 'CursorRefused';
+/** The cursor is damaged, or was issued for another filter. */
+export class CursorRejected extends ClientError {
+  override readonly name = 'CursorRejected';
 }
 
-/** The idempotency key came before, with another payload. */
-export class IdempotencyKeyReused extends Refusal {
+/** The idempotency key was used before, with another payload. */
+export class IdempotencyKeyReused extends ClientError {
   override readonly name = 'IdempotencyKeyReused';
 }
 
-/** The first request with the idempotency key is still being worked on; its outcome can be had later. */
-export class IdempotencyInProgress extends Refusal {
+/** The first request with the idempotency key is still in flight. */
+export class IdempotencyInProgress extends ClientError {
   override readonly name = 'IdempotencyInProgress';
 }
 
-/** Why an API key was not accepted. */
-export type KeyRefusal = 'missing' | 'invalid' | 'expired' | 'revoked';
+/** Why an API key was rejected. */
+export type KeyRejection = 'missing' | 'invalid' | 'expired' | 'revoked';
 
-/** The request has no API key, or one that is not accepted. */
-export class KeyRefused extends Refusal {
-  override readonly name = 'KeyRefused';
+/** The request has no API key, or an invalid one. */
+export class KeyRejected extends ClientError {
+  override readonly name = 'KeyRejected';
 
-  constructor(readonly reason: KeyRefusal) {
+  /** `hint` replaces the message of the reason. */
+  constructor(
+    readonly reason: KeyRejection,
+    readonly hint?: string,
+  ) {
     super(`The API key is ${reason}.`);
   }
 }
 
-/** The store cannot answer now; the same request may succeed later. Nothing was stored by it, as far as can be known. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
+/** The database cannot answer now; the same request may succeed later. A write may have been committed. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable';
 }
 
-/** A person asked for something that cannot be done; the message says what would be right. */
+/** A mistake of the operator; the message, one line, says what would be right. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** What is not seen, or turns the letters around it, besides what JSON escapes. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+/** Invisible characters, and those that change the direction of text; JSON escapes only some of them. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A value for the message of a `UsageError`: in one line, cut after 100 characters. */
+/** Quotes a value for the message of a `UsageError`: on one line, cut after 100 characters. */
 export function quoted(value: string): string {
   const text = JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
-  return text.replace(UNSEEN, (unseen) => `\\u{${unseen.codePointAt(0)?.toString(16)}}`);
+  return text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

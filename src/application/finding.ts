@@ -1,31 +1,28 @@
-/** What was found of one thing that the service rests on. */
+/** The result of one check of the settings, the database or Redis. */
 export interface Finding {
-  /** What was looked at. */
+  /** What was checked. */
   readonly name: string;
-  /** Whether it is as it should be; `warn` for what the service works with all the same. */
+  /** `warn`: the service works, but should be configured otherwise. `fail`: it does not work, or could lose data. */
   readonly state: 'ok' | 'warn' | 'fail';
-  /** What there is, without anything secret; a sentence unless all is well. */
+  /** What was found, without secrets; a sentence unless the state is `ok`. */
   readonly found: string;
-  /** What would be right, in a sentence; absent if all is well. */
+  /** What to do, as a sentence; absent if the state is `ok`. */
   readonly advice?: string;
 }
 
-/** All is well with it. */
 export function ok(name: string, found: string): Finding {
   return { name, state: 'ok', found };
 }
 
-/** The service works with it, and should not have to. */
 export function warn(name: string, found: string, advice: string): Finding {
   return { name, state: 'warn', found, advice };
 }
 
-/** The service cannot work with it, or not keep what it promises. */
 export function fail(name: string, found: string, advice: string): Finding {
   return { name, state: 'fail', found, advice };
 }
 
-/** A finding in words, for whoever runs the service: the same in the list of them and if a start is refused. */
+/** The message of a finding, in `petstore check` and when it stops the start. */
 export function words({ found, advice }: Finding): string {
   return advice === undefined ? found : `${found} ${advice}`;
 }

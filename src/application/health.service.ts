@@ -1,20 +1,20 @@
-import { StoreUnavailable } from './errors.js';
+import { DatabaseUnavailable } from './errors.js';
 import { Readiness } from './readiness.port.js';
 
-/** Tells whether requests should be sent to this process. */
+/** Whether this process should receive requests. */
 export class HealthService {
-  private stopping = false;
+  private isStopping = false;
 
-  constructor(private readonly store: Readiness) {}
+  constructor(private readonly database: Readiness) {}
 
-  /** Resolves if the store can be worked with; rejects with `StoreUnavailable` if it cannot, or once a stop has begun. */
+  /** Rejects with `DatabaseUnavailable` if the database does not answer, or a shutdown has begun. */
   async checkReady(): Promise<void> {
-    if (this.stopping) throw new StoreUnavailable('The service is being stopped.');
-    await this.store.check();
+    if (this.isStopping) throw new DatabaseUnavailable('The service is shutting down.');
+    await this.database.check();
   }
 
-  /** Notes that a stop has begun: no new requests should come, and those that are here are still answered. */
+  /** Called when a graceful shutdown begins: load balancers must stop sending requests. */
   beginStop(): void {
-    this.stopping = true;
+    this.isStopping = true;
   }
 }

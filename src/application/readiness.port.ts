@@ -1,8 +1,8 @@
-/** Whether the store can be worked with. */
+/** The database, as far as a readiness check needs it. */
 export abstract class Readiness {
   /**
-   * Resolves once the store has answered a question about the pets; rejects with `StoreUnavailable` if it cannot, or does
-   * not within 1.5 seconds. Any number of calls at a time ask one question.
+   * Resolves once the database has answered a query of the pets; rejects with `DatabaseUnavailable` if it does not
+   * within 1.5 seconds. Concurrent calls share one query.
    */
   abstract check(): Promise<void>;
 }

@@ -1,22 +1,18 @@
-/** The smallest int64, −2^63. */
 export const INT64_MIN = -(2n ** 63n);
-
-/** The largest int64, 2^63 − 1. */
 export const INT64_MAX = 2n ** 63n - 1n;
 
-/** The most significant digits that an int64 can have. */
+/** The maximum number of digits of an int64. */
 const MAX_DIGITS = 19;
 
-/** Whether the value lies in −2^63 … 2^63 − 1. */
 export function isInt64(value: bigint): boolean {
   return value >= INT64_MIN && value <= INT64_MAX;
 }
 
 /**
- * The int64 that a JSON number literal (RFC 8259, section 6) stands for, or undefined if it is no integer or out of range.
+ * Parses a JSON number literal (RFC 8259, section 6); undefined if its value is not an int64.
  *
- * The value decides, not the spelling: `1.0`, `1e3` and `-0` are integers, `1.5` and `1e-1` are not. The work is bounded by
- * the length of the literal, whatever its exponent.
+ * The value counts, not the spelling: `1.0`, `1e3` and `-0` are integers, `1.5` and `1e-1` are not. Time and memory are
+ * bounded by the length of the literal, whatever its exponent.
  */
 export function int64FromLiteral(literal: string): bigint | undefined {
   const [, sign, whole = '', fraction = '', exponent = '0'] =
@@ -28,7 +24,7 @@ export function int64FromLiteral(literal: string): bigint | undefined {
   if (start === digits.length) return 0n;
   let end = digits.length;
   while (digits[end - 1] === '0') end--;
-  // The value is the significant digits times ten to the power of the scale.
+  // value = significant digits × 10^scale
   const scale = Number(exponent) - fraction.length + (digits.length - end);
   if (scale < 0 || end - start + scale > MAX_DIGITS) return undefined;
   const value = BigInt(sign + digits.slice(start, end) + '0'.repeat(scale));

@@ -4,7 +4,7 @@ import { buildProgram } from '../support/program.js';
 import { freePort, TestServer } from '../support/servers.js';
 import { query } from '../support/sql.js';
 import { startReady } from '../support/start-ready.js';
-import { WorkingFolder } from '../support/working-folder.js';
+import { until, WorkingFolder } from '../support/working-folder.js';
 
 /** Within what time reads and creates work again once there is a primary, in milliseconds. */
 const FAILOVER = 3_000;
@@ -16,20 +16,8 @@ const UNDISTURBED = 1_000;
 export const ask = ({ port }: Pick<TestServer, 'port'>, sql: string, user = 'postgres'): Promise<unknown[][]> =>
   query(`postgres://${user}@127.0.0.1:${port}/postgres`, sql);
 
-/** Resolves once this is so; rejects after so many milliseconds. */
-export async function until(isSo: () => boolean | Promise<boolean>, patience = 20_000): Promise<void> {
-  const deadline = performance.now() + patience;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`Not so after ${patience} ms: ${isSo.toString()}`);
-    await pause(20);
-  }
-}
-
 /** Has clients work with two instances on a database while something happens to it; nothing may be lost. */
-export async function underLoad(
-  url: string,
-  happening: (ledger: Ledger, ports: readonly number[]) => Promise<void>,
-): Promise<Ledger> {
+export async function underLoad(url: string, happening: (ledger: Ledger) => Promise<void>): Promise<Ledger> {
   const folder = new WorkingFolder(buildProgram());
   const ports = [await freePort(), await freePort()];
   const ledger = new Ledger(ports, [503, 409]);
@@ -40,7 +28,7 @@ export async function underLoad(
     ledger.start();
     await pause(UNDISTURBED);
     expect([...ledger.responses.keys()].sort()).toEqual(['GET 200', 'POST 201']);
-    await happening(ledger, ports);
+    await happening(ledger);
     await pause(UNDISTURBED);
     await ledger.stop();
     await ledger.check();
@@ -55,12 +43,12 @@ export async function underLoad(
 }
 
 /** Expects every instance to read and to create again in time, from when there is a primary: now. */
-export async function expectRecovery(ledger: Ledger, patience = FAILOVER): Promise<void> {
+export async function expectRecovery(ledger: Ledger, timeout = FAILOVER): Promise<void> {
   const begun = performance.now();
-  await until(() => ledger.hasCreatedSince(begun), patience);
+  await until(() => ledger.hasCreatedSince(begun), timeout);
   const created = performance.now() - begun;
   await pause(UNDISTURBED);
   const failed = Math.max(0, ledger.lastFailedRead - begun);
   process.stdout.write(`creates after ${Math.round(created)} ms, last failed read after ${Math.round(failed)} ms\n`);
-  expect(failed).toBeLessThan(patience);
+  expect(failed).toBeLessThan(timeout);
 }

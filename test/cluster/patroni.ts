@@ -1,68 +1,22 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { binary, freePort, postgresBinary, server, TestServer } from '../support/servers.js';
-import { ask, until } from './instances.js';
+import { until } from '../support/working-folder.js';
+import { ask } from './instances.js';
+
+/** How long the cluster may take to have a primary, or one with its standby, in milliseconds. */
+const PROMOTION = 60_000;
 
 const PASSWORD = 'password-of-the-cluster-test';
 
 /** The user and the password of the members, as they stand in a URL. */
 const USER = `postgres:${PASSWORD}`;
 
-/**
- * Synchronous: a create is acknowledged once the standby has it on its disk, and no other standby is promoted.
- * Without a socket folder, because Patroni connects by TCP and pg_rewind fails on a socket in the data folder.
- */
-const MEMBER = `
-scope: petstore
-bootstrap:
-  dcs:
-    ttl: 20
-    loop_wait: 1
-    retry_timeout: 3
-    synchronous_mode: true
-    primary_start_timeout: 30
-    postgresql:
-      use_pg_rewind: true
-      use_slots: true
-  initdb:
-    - encoding: UTF8
-    - locale: C
-    - data-checksums
-postgresql:
-  pg_hba:
-    - host replication replicator all scram-sha-256
-    - host all all all scram-sha-256
-  parameters:
-    unix_socket_directories: ''
-watchdog:
-  mode: off
-`;
-
-/** Leads to the member whose Patroni says that it is the primary, and cuts off at once who no longer is. */
-const haproxyConfiguration = (port: number, members: readonly Member[]): string => `
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30m
-  timeout server 30m
-  timeout check 2s
-  retries 2
-  option redispatch 1
-listen primary
-  bind 127.0.0.1:${port}
-  option httpchk GET /primary
-  http-check expect status 200
-  default-server check inter 500ms fastinter 100ms downinter 250ms fall 2 rise 1 on-marked-down shutdown-sessions
-  ${members.map(({ name, port: own, rest }) => `server ${name} 127.0.0.1:${own} port ${rest}`).join('\n  ')}
-`;
-
-/** A PostgreSQL under Patroni. `start` and `end` are of Patroni; SIGTERM ends both gracefully. */
+/** A PostgreSQL under Patroni. `start` and `end` are of Patroni. */
 export interface Member extends TestServer {
   readonly name: string;
   /** The port of Patroni's REST API. */
   readonly rest: number;
-  /** Ends PostgreSQL alone by SIGKILL. */
-  killPostgres(): void;
   /** Ends both by SIGKILL. */
   kill(): Promise<void>;
 }
@@ -83,11 +37,11 @@ async function newEtcd(): Promise<TestServer> {
 async function newMember(name: string, etcd: TestServer): Promise<Member> {
   const rest = await freePort();
   let folder = '';
-  const one = await server(
+  const patroni = await server(
     undefined,
     (data, port) => {
       folder = data;
-      writeFileSync(`${data}.yml`, MEMBER);
+      copyFileSync('deploy/patroni/patroni.yml', `${data}.yml`);
       const variables = {
         PATRONI_NAME: name,
         PATRONI_ETCD3_HOSTS: `127.0.0.1:${etcd.port}`,
@@ -109,44 +63,49 @@ async function newMember(name: string, etcd: TestServer): Promise<Member> {
     // Its line about each look at the cluster, once its PostgreSQL runs.
     'no action. I am',
   );
-  const killPostgres = (): void => {
-    const file = `${folder}/postmaster.pid`;
-    if (existsSync(file)) process.kill(Number(readFileSync(file, 'utf8').split('\n')[0]), 'SIGKILL');
-  };
   const kill = async (): Promise<void> => {
     // PostgreSQL has inherited the outputs of Patroni, which counts as ended once both have.
-    const ended = one.end('SIGKILL');
-    killPostgres();
+    const ended = patroni.end('SIGKILL');
+    const file = `${folder}/postmaster.pid`;
+    if (existsSync(file)) process.kill(Number(readFileSync(file, 'utf8').split('\n')[0]), 'SIGKILL');
     await ended;
   };
   const remove = async (): Promise<void> => {
     await kill();
-    await one.remove();
+    await patroni.remove();
   };
-  return { ...one, name, rest, killPostgres, kill, remove };
+  return { ...patroni, name, rest, kill, remove };
 }
 
-/** Two PostgreSQLs under Patroni with etcd, and HAProxy in front of them. */
+/** HAProxy by the configuration of `deploy`, with the addresses of these members. */
+function newHaproxy(members: readonly Member[]): Promise<TestServer> {
+  return server(
+    undefined,
+    (data, port) => {
+      let text = readFileSync('deploy/patroni/haproxy.cfg', 'utf8').replace('bind :5000', `bind 127.0.0.1:${port}`);
+      for (const { name, port: own, rest } of members)
+        text = text.replace(`server ${name} ${name}:5432`, `server ${name} 127.0.0.1:${own} port ${rest}`);
+      writeFileSync(`${data}.cfg`, text);
+      return [binary('haproxy', ['/usr/sbin', '/usr/local/sbin'])!, '-W', '-db', '-f', `${data}.cfg`];
+    },
+    'Loading success',
+  );
+}
+
+/** Two PostgreSQLs under Patroni with etcd, and HAProxy in front of them, as `deploy/patroni` configures them. */
 export class PatroniCluster {
   private databases = 0;
 
   private constructor(
     private readonly etcd: TestServer,
-    readonly members: readonly [Member, Member],
+    private readonly members: readonly [Member, Member],
     private readonly haproxy: TestServer,
   ) {}
 
   static async start(): Promise<PatroniCluster> {
     const etcd = await newEtcd();
     const members = [await newMember('db-1', etcd), await newMember('db-2', etcd)] as const;
-    const haproxy = await server(
-      undefined,
-      (data, port) => {
-        writeFileSync(`${data}.cfg`, haproxyConfiguration(port, members));
-        return [binary('haproxy', ['/usr/sbin', '/usr/local/sbin'])!, '-W', '-db', '-f', `${data}.cfg`];
-      },
-      'Loading success',
-    );
+    const haproxy = await newHaproxy(members);
     await etcd.start();
     await Promise.all([haproxy, ...members].map((part) => part.start()));
     return new PatroniCluster(etcd, members, haproxy);
@@ -170,29 +129,22 @@ export class PatroniCluster {
     for (const part of [this.haproxy, ...this.members, this.etcd]) await part.remove();
   }
 
-  /** Resolves once a member's PostgreSQL can be written, to this member. */
-  async primary(isIt: (member: Member) => boolean = () => true): Promise<Member> {
-    let found: Member | undefined;
-    await until(async () => {
-      for (const member of this.members) {
-        const [row] = await this.ask(member, 'SELECT pg_is_in_recovery()').catch(() => []);
-        if (row?.[0] === false && isIt(member)) found = member;
-      }
-      return found !== undefined;
-    }, 60_000);
-    return found as Member;
+  /** Resolves once the PostgreSQL of this member is the primary. */
+  untilPrimary(member: Member): Promise<void> {
+    return until(() => this.isPrimary(member), PROMOTION);
   }
 
   /** Resolves to the primary and its synchronous standby, once there are both. */
   async settled(): Promise<{ primary: Member; standby: Member }> {
-    const primary = await this.primary();
-    const standby = this.members.find((member) => member !== primary) as Member;
-    const synchronous = `SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`;
-    const isSynchronous = () => fetch(`http://127.0.0.1:${standby.rest}/synchronous`).catch(() => undefined);
-    await until(
-      async () => (await this.ask(primary, synchronous)).length > 0 && (await isSynchronous())?.status === 200,
-      60_000,
-    );
+    const [one, other] = this.members;
+    let [primary, standby] = [one, other];
+    await until(async () => {
+      [primary, standby] = (await this.isPrimary(one)) ? [one, other] : [other, one];
+      const synchronous = `SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`;
+      const standbys = await this.ask(primary, synchronous).catch(() => []);
+      const response = await fetch(`http://127.0.0.1:${standby.rest}/synchronous`).catch(() => undefined);
+      return standbys.length > 0 && response?.status === 200;
+    }, PROMOTION);
     return { primary, standby };
   }
 
@@ -201,5 +153,11 @@ export class PatroniCluster {
     const body = JSON.stringify({ leader: primary.name, candidate: standby.name });
     const response = await fetch(`http://127.0.0.1:${primary.rest}/switchover`, { method: 'POST', body });
     if (response.status !== 200) throw new Error(`No switchover: ${response.status} ${await response.text()}`);
+  }
+
+  /** Whether the PostgreSQL of this member can be written. */
+  private async isPrimary(member: Member): Promise<boolean> {
+    const [row] = await this.ask(member, 'SELECT pg_is_in_recovery()').catch(() => []);
+    return row?.[0] === false;
   }
 }

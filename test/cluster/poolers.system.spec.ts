@@ -11,9 +11,9 @@ const LOCKED = 14_000;
 const RETRY = 20_000;
 
 describe.each([
-  { mode: 'session', settings: [], parameters: '?pool=5' },
-  { mode: 'transaction', settings: ['pool_mode = transaction'], parameters: '?pooler=transaction' },
-])('PgBouncer with its default settings in $mode mode', ({ settings, parameters }) => {
+  { mode: 'session', settings: [] },
+  { mode: 'transaction', settings: ['pool_mode = transaction'] },
+])('PgBouncer with its default settings in $mode mode', ({ settings }) => {
   let server: TestServer;
   let pgbouncer: TestServer;
   let url: string;
@@ -23,7 +23,7 @@ describe.each([
     await server.start();
     pgbouncer = (await newPgBouncer(server.port, ...settings))!;
     await pgbouncer.start();
-    url = `postgres://postgres@127.0.0.1:${pgbouncer.port}/postgres${parameters}`;
+    url = `postgres://postgres@127.0.0.1:${pgbouncer.port}/postgres?pool=5`;
   });
 
   afterEach(async () => {

@@ -1,9 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import Libsql from 'libsql';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { buildProgram } from '../support/program.js';
 import { KEY, Ledger, pause } from '../support/ledger.js';
 import { freePort } from '../support/servers.js';
@@ -67,51 +62,3 @@ it.each([sqlite, postgres, mariadb])(
   },
   60_000 + KILLS * 10_000,
 );
-
-describe('a backup under load', () => {
-  it(
-    'is whole if the file is there, whenever it is killed',
-    async () => {
-      await prepare(sqlite);
-      await start();
-      ledger.start(CLIENTS);
-      await created(100);
-      for (let attempt = 0; attempt < 4 * KILLS; attempt++) {
-        const before = ledger.created;
-        const target = join(folder.path, `backup-${attempt}.sqlite`);
-        const main = join(folder.program, 'src/main.js');
-        const env = { PATH: process.env.PATH, DATABASE_URL: store.url };
-        const backup = spawn(process.execPath, [main, 'backup', target], { env, stdio: 'ignore' });
-        const closed = once(backup, 'close') as Promise<[number | null]>;
-        // The last one is left alone.
-        if (attempt < 4 * KILLS - 1) {
-          while (!hasFileOf(attempt) && backup.exitCode === null) await pause(1);
-          await pause(20 * Math.random());
-          backup.kill('SIGKILL');
-        }
-        const [code] = await closed;
-        if (code === 0) expect(existsSync(target)).toBe(true);
-        if (existsSync(target)) expect(petsIn(target)).toBeGreaterThanOrEqual(before);
-      }
-      await ledger.stop();
-      await ledger.check();
-      expect(ledger.problems).toEqual([]);
-    },
-    60_000 + KILLS * 10_000,
-  );
-});
-
-/** Whether a backup has begun to write, be it under a temporary name. */
-const hasFileOf = (attempt: number): boolean =>
-  readdirSync(folder.path).some((name) => name.includes(`backup-${attempt}.sqlite`));
-
-/** How many pets a file has, which must be sound. */
-function petsIn(file: string): number {
-  const database = new Libsql(file);
-  try {
-    expect(database.prepare('PRAGMA integrity_check').raw().get()).toEqual(['ok']);
-    return (database.prepare('SELECT count(*) FROM pet').raw().get() as [number])[0];
-  } finally {
-    database.close();
-  }
-}

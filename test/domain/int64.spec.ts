@@ -45,7 +45,7 @@ describe('int64FromLiteral', () => {
     }
   });
 
-  it('accepts every int64, however it is written, and no integer outside', () => {
+  it('accepts every int64 in any notation, and no other integer', () => {
     fc.assert(
       fc.property(fc.bigInt(INT64_MIN, INT64_MAX), fc.nat(30), (value, shift) => {
         const [sign, digits] = value < 0n ? ['-', String(-value)] : ['', String(value)];

@@ -11,7 +11,7 @@ import { Faults, faultsOf } from './faults.js';
 const SECONDS = Number(process.env.FAULTS_SECONDS ?? 5);
 
 /** What a request may wait for the database, in milliseconds. */
-const LIMITS = { POOL_TIMEOUT: '500', STATEMENT_TIMEOUT: '1000' };
+const LIMITS = { STATEMENT_TIMEOUT: '1000' };
 
 /** Within what time a request must be answered: both limits, and some for a busy machine; in milliseconds. */
 const TIME_LIMIT = 1_500 + 2_000;

@@ -3,20 +3,11 @@ import { petJson } from '../support/fields.js';
 import { pause } from '../support/ledger.js';
 import { HostileRequest, KnownPet, Random } from './generated-requests.js';
 
-/** How the bytes of a connection are sent. */
-export type Delivery = 'alone' | 'pipelined' | 'in turn' | 'split' | 'half-closed' | 'reset';
+/** How the bytes of a connection are sent; `half-closed` and `reset` end it anywhere, within a request too. */
+export type Delivery = 'pipelined' | 'in turn' | 'split' | 'half-closed' | 'reset';
 
 /** How long the end of a connection may take, in milliseconds. */
 const TIME_LIMIT = 60_000;
-
-/** What may be answered to a request of which so much was sent. */
-interface Expected {
-  readonly request: HostileRequest;
-  readonly whole: boolean;
-  readonly statuses: readonly number[];
-  readonly last: boolean | undefined;
-  readonly bodiless: boolean;
-}
 
 /** One connection, from its first byte to its end: checks that the responses are right and in order. */
 export class Conversation {
@@ -24,9 +15,9 @@ export class Conversation {
   readonly statuses: number[] = [];
   /** The pets that a 201 has acknowledged, by name. */
   readonly created = new Map<string, KnownPet>();
-  private readonly expected: readonly Expected[];
   private readonly sent: Buffer;
-  private readonly endsHalf: boolean;
+  /** The requests of which something is sent; the last may be cut off. */
+  private readonly requests: readonly HostileRequest[];
   /** Whether the service has said that it has given its last response. */
   private closing = false;
   /** Whether no response is awaited any more. */
@@ -43,8 +34,7 @@ export class Conversation {
     const all = Buffer.concat(requests.map(({ bytes }) => bytes));
     const isCut = delivery === 'half-closed' || delivery === 'reset';
     this.sent = isCut ? all.subarray(0, random.int(all.length + 1)) : all;
-    this.endsHalf = delivery === 'half-closed' || requests.at(-1)?.unfinished === true;
-    this.expected = expectedFor(requests, this.sent.length);
+    this.requests = cutOff(requests, this.sent.length);
   }
 
   /** Sends and receives all; resolves to what was wrong, if anything was. */
@@ -59,35 +49,27 @@ export class Conversation {
       connection.destroy();
     });
     await this.send(connection);
-    if (this.delivery === 'reset') {
-      this.ended = true;
-      connection.socket.resetAndDestroy();
-    }
     await reading;
     await connection.closed;
     clearTimeout(timer);
     if (connection.rest !== '' && this.delivery !== 'reset')
       this.breach ??= `Behind the last response comes ${JSON.stringify(connection.rest.slice(0, 1_000))}.`;
-    return this.breach;
+    return this.breach && `${this.breach}\n${this.transcript()}`;
   }
 
   /** The names of the pets that are perhaps stored, though no response said so. */
   perhapsCreated(): string[] {
-    const names: string[] = [];
-    for (const { request, whole, statuses, last } of this.closing ? [] : this.expected.slice(this.statuses.length)) {
-      if (whole && request.name !== undefined && statuses.includes(201)) names.push(request.name);
-      if (last) break;
-    }
-    return names;
+    const unanswered = this.closing ? [] : this.requests.slice(this.statuses.length);
+    const end = unanswered.findIndex(({ isLast }) => isLast);
+    const handled = end < 0 ? unanswered : unanswered.slice(0, end + 1);
+    return handled.filter(({ statuses }) => statuses.includes(201)).map(({ name }) => name);
   }
 
   /** What was sent and received, for people. */
-  transcript(): string {
-    const requests = this.expected.map(
-      ({ request: { kind, mutation }, statuses }) => `${kind} (${mutation}) ${statuses.join(' or ')}`,
-    );
+  private transcript(): string {
+    const requests = this.requests.map(({ kind, twist, statuses }) => `${kind} (${twist}) ${statuses.join(' or ')}`);
     return [
-      `  delivery:  ${this.delivery}${this.endsHalf ? ', with a half-close' : ''}`,
+      `  delivery:  ${this.delivery}`,
       `  requests:  ${requests.join('; ')}`,
       `  responses: ${this.statuses.join(', ')}`,
       `  sent:      ${JSON.stringify(this.sent.toString('latin1')).slice(0, 2_000)}`,
@@ -95,25 +77,28 @@ export class Conversation {
   }
 
   private async send({ socket }: Connection): Promise<void> {
-    const { delivery, random, expected } = this;
+    const { delivery, random, requests } = this;
     for (const [index, piece] of this.pieces().entries()) {
       if (this.ended) return;
       socket.write(piece);
-      if (delivery === 'in turn' && !expected[index]?.request.unfinished)
-        await this.until(() => this.statuses.length > index);
+      if (delivery === 'in turn') await this.until(() => this.statuses.length > index);
       else await new Promise((resolve) => setImmediate(resolve));
     }
-    if (delivery === 'reset') return pause(random.int(random.pick([1, 2, 30])));
-    if (!this.endsHalf) await this.until(() => this.statuses.length === expected.length);
-    if (!this.closing) socket.end();
+    if (delivery === 'reset') {
+      await pause(random.int(random.pick([1, 2, 30])));
+      this.ended = true;
+      socket.resetAndDestroy();
+    } else {
+      if (delivery !== 'half-closed') await this.until(() => this.statuses.length === requests.length);
+      if (!this.closing) socket.end();
+    }
   }
 
   private pieces(): Buffer[] {
-    const { delivery, random, sent, expected } = this;
-    if (delivery === 'in turn') return expected.map(({ request }) => request.bytes);
-    const isCut = delivery === 'reset' || delivery === 'half-closed';
-    if (delivery !== 'split' && !(isCut && random.chance(0.5))) return [sent];
-    const places = Array.from({ length: random.between(1, 8) }, () => random.int(sent.length + 1));
+    const { delivery, random, sent, requests } = this;
+    if (delivery === 'in turn') return requests.map(({ bytes }) => bytes);
+    if (delivery === 'pipelined') return [sent];
+    const places = Array.from({ length: random.int(8) }, () => random.int(sent.length + 1));
     const ends = [...places.sort((a, b) => a - b), sent.length];
     return ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end)).filter(({ length }) => length > 0);
   }
@@ -126,11 +111,11 @@ export class Conversation {
   /** Reads the responses that are expected, and rejects at the first that is wrong. */
   private async read(connection: Connection): Promise<void> {
     try {
-      while (!this.closing && this.statuses.length < this.expected.length) {
-        const expected = this.expected[this.statuses.length] as Expected;
-        const response = await connection.answer(expected.bodiless);
-        if (response.status !== 100) this.check(response, expected);
-        else if (!expected.request.expectsContinue) throw new Error('100 was not asked for.');
+      while (!this.closing && this.statuses.length < this.requests.length) {
+        const request = this.requests[this.statuses.length] as HostileRequest;
+        const response = await connection.answer();
+        if (response.status !== 100) this.check(response, request);
+        else if (!request.expectsContinue) throw new Error('100 was not asked for.');
         this.wake();
       }
     } catch (error) {
@@ -141,21 +126,22 @@ export class Conversation {
     }
   }
 
-  private check(response: WireAnswer, { request, statuses, last, bodiless }: Expected): void {
+  private check(response: WireAnswer, request: HostileRequest): void {
     const { status, body } = response;
+    const { statuses, isLast } = request;
     this.statuses.push(status);
     this.closing = response.header('Connection') === 'close';
     if (!statuses.includes(status)) throw new Error(`${status} is not ${statuses.join(' or ')}: ${body}`);
-    if (last !== undefined && last !== this.closing)
+    if (isLast !== undefined && isLast !== this.closing)
       throw new Error(`${status} says that it is ${this.closing ? '' : 'not '}the last.`);
     const id = response.header('X-Request-Id') ?? '';
     // A request that could not be parsed gets a new id.
-    if (id !== request.id && !(this.closing && status >= 400 && status < 500 && /^[0-9a-f-]{36}$/.test(id)))
+    if (id !== request.id && !(this.closing && status === 400 && /^[0-9a-f-]{36}$/.test(id)))
       throw new Error(`The response to ${id} comes in place of that to ${request.id}.`);
-    if (status >= 400 && !bodiless) checkError(response);
-    if (status === 201 && request.name !== undefined) {
+    if (status >= 400) checkError(response);
+    if (status === 201) {
       const created = /^\/v1\/pets\/([0-9]+)$/.exec(response.header('Location') ?? '')?.[1] ?? '0';
-      const text = petJson(BigInt(created), { name: `"${request.name}"`, categoryId: '1' });
+      const text = petJson(BigInt(created), { name: `"${request.name}"` });
       if (body !== text) throw new Error(`201 is not ${text}.`);
       this.created.set(request.name, { id: created, text });
     }
@@ -168,25 +154,19 @@ export class Conversation {
   }
 }
 
-/** What is expected for so many bytes of these requests. */
-function expectedFor(requests: readonly HostileRequest[], length: number): Expected[] {
-  const expected: Expected[] = [];
+/** The requests to which these many bytes belong, and what may be answered to the last if it is cut off. */
+function cutOff(requests: readonly HostileRequest[], length: number): HostileRequest[] {
   let left = length;
+  const found: HostileRequest[] = [];
   for (const request of requests) {
-    const { bytes, headLength, statuses, last, kind } = request;
-    const whole = left >= bytes.length;
-    if (!whole && left === 0) break;
-    const bodiless = kind === 'head' && left >= headLength;
-    if (!whole) {
-      // What arrived of it is rejected, or answered before the rest is missed.
-      const early = statuses.filter((status) => status !== 201 && (status > 404 || left >= headLength));
-      expected.push({ request, whole, statuses: [...early, 400], last: undefined, bodiless });
-      break;
-    }
-    expected.push({ request, whole, statuses, last, bodiless });
+    if (left <= 0) break;
+    const { bytes, headLength, statuses } = request;
+    // What arrived of it is rejected, or answered before the rest is missed.
+    const early = left < headLength ? [] : statuses.filter((status) => status !== 201);
+    found.push(left >= bytes.length ? request : { ...request, statuses: [...early, 400], isLast: undefined });
     left -= bytes.length;
   }
-  return expected;
+  return found;
 }
 
 function checkError(response: WireAnswer): void {

@@ -124,7 +124,6 @@ function addMigration(files: Map<string, string>): void {
   files.set(
     `${dirname(path)}/${folder}add-breed.ts`,
     `export class AddBreed1900000000000 {
-      readonly isAddition = true;
       up(runner) {
         return runner.query('ALTER TABLE pet ADD COLUMN breed varchar(100) NULL');
       }

@@ -2,16 +2,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { Connection } from '../support/connection.js';
-import { newPetJson } from '../support/fields.js';
 import { pause } from '../support/ledger.js';
-import { bytes, get, peakMemory, post, postHead, ServiceUnderAttack } from './service-under-attack.js';
+import { bytes, get, post, rawRequest } from '../support/raw-requests.js';
+import { ServiceUnderAttack } from './service-under-attack.js';
 
 /** The most memory that any process may ever take, in MB. */
 const MEMORY = 250;
 
-const CHUNKED = 'POST /v1/pets HTTP/1.1\nHost: x\nKEY\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n';
+/** A createPet up to its body, framed by this header line. */
+const head = (framing: string): string =>
+  rawRequest('POST /v1/pets', ['KEY', 'Content-Type: application/json', framing]);
 
-const withField = (field: string, request = get('/v1/pets')): string => request.replace('\n', `\n${field}\n`);
+const postOf = (body: string): string => head(`Content-Length: ${body.length}`) + body;
 
 /** Texts as long as they may be, which must cost no more than their length. */
 const LONG: readonly (readonly [what: string, request: string])[] = [
@@ -20,29 +22,34 @@ const LONG: readonly (readonly [what: string, request: string])[] = [
   ['query of one name', get(`/v1/pets?${'limit=1&'.repeat(1_500)}`)],
   ['cursor', get(`/v1/pets?cursor=${'a'.repeat(12_000)}`)],
   ['Host of escapes', get('/v1/pets').replace('Host: x', `Host: ${'%41'.repeat(5_000)}%`)],
-  ['Authorization', get('/v1/pets').replace('KEY', `Authorization: Bearer a${'='.repeat(15_000)}!`)],
-  ['Accept', withField(`Accept: text/html;q${' '.repeat(15_000)}x`)],
-  ['Connection', withField(`Connection: ${'close '.repeat(2_500)}x`)],
-  ['Range', withField(`Range: bytes=${'0-1,'.repeat(3_800)}`, get('/docs/swagger-ui.css'))],
-  ['Content-Type', post().replace('application/json', `application/json;charset=${' '.repeat(15_500)}"`)],
-  ['body of unknown fields', post(`{${Array.from({ length: 5_000 }, (_, i) => `"n${i}e":1,`).join('')}"a":1}`)],
-  ['number with a large exponent', post(newPetJson({ categoryId: `1e${'9'.repeat(65_000)}` }))],
-  ['fraction', post(newPetJson({ categoryId: `1.${'0'.repeat(65_000)}1` }))],
-  ['body of brackets', post('['.repeat(65_000))],
-  ['body of nested objects', post(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`)],
-  ['name', post(newPetJson({ name: `"${' '.repeat(65_000)}\\u0000"` }))],
+  ['Authorization', rawRequest('GET /v1/pets', [`Authorization: Bearer a${'='.repeat(15_000)}!`])],
+  ['Accept', get('/v1/pets', `Accept: text/html;q${' '.repeat(15_000)}x`)],
+  ['Connection', get('/v1/pets', `Connection: ${'close '.repeat(2_500)}x`)],
+  ['Range', get('/docs/swagger-ui.css', `Range: bytes=${'0-1,'.repeat(3_800)}`)],
+  ['Content-Type', post('x').replace('application/json', `application/json;charset=${' '.repeat(15_500)}"`)],
+  ['body of unknown fields', postOf(`{${Array.from({ length: 5_000 }, (_, i) => `"n${i}e":1,`).join('')}"a":1}`)],
+  ['body of nested objects', postOf(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`)],
+  ['name', post(`${' '.repeat(60_000)}\0`)],
 ];
 
-const UNREAD = `${get('/docs/swagger-ui-bundle.js').repeat(8)}${'GET / HTTP/1.1\nHost:\n\n'.repeat(2_600)}`;
+const CHUNKED = 'Transfer-Encoding: chunked';
+const GARBAGE = Buffer.alloc(1 << 20, 'x');
 
-/** What clients send who never read a response: first this, then that again and again. */
-const FLOODS: readonly (readonly [what: string, first: string, flood: Buffer])[] = [
-  ['garbage behind lists', get('/v1/pets?limit=100').repeat(150), Buffer.alloc(1 << 20, 'x')],
-  ['a body that never ends', postHead(1e12), Buffer.alloc(1 << 20, 'x')],
-  ['garbage behind Upgrade', withField('Connection: Upgrade\nUpgrade: x'), Buffer.alloc(1 << 20, 'x')],
-  ['lists that never end', '', bytes(get('/v1/pets?limit=100').repeat(5_000))],
-  ['files that never end', '', bytes(get('/docs/swagger-ui-bundle.js').repeat(1_000))],
-  ['requests that never end, without a key', '', bytes('GET /v1/pets HTTP/1.1\nHost: x\n\n'.repeat(10_000))],
+/** What clients send who never read a response: how many clients, first this, then that again and again. */
+const FLOODS: readonly (readonly [clients: number, what: string, first: string, flood?: Buffer])[] = [
+  [
+    200,
+    'files and errors',
+    get('/docs/swagger-ui-bundle.js').repeat(8) + 'GET / HTTP/1.1\nHost:\n\n'.repeat(2_600),
+    undefined,
+  ],
+  [60, 'a body in chunks of one byte', head(CHUNKED) + '1\n \n'.repeat(60_000), undefined],
+  [1, 'garbage behind lists', get('/v1/pets?limit=100').repeat(150), GARBAGE],
+  [1, 'a body that never ends', head('Content-Length: 1000000000000'), GARBAGE],
+  [1, 'garbage behind Upgrade', get('/v1/pets', 'Connection: Upgrade', 'Upgrade: x'), GARBAGE],
+  [1, 'lists that never end', '', bytes(get('/v1/pets?limit=100').repeat(5_000))],
+  [1, 'files that never end', '', bytes(get('/docs/swagger-ui-bundle.js').repeat(1_000))],
+  [1, 'requests without a key that never end', '', bytes(rawRequest('GET /v1/pets', []).repeat(10_000))],
 ];
 
 /** How much of a flood is sent, in bytes. */
@@ -56,13 +63,10 @@ async function pour(connection: Connection, flood: Buffer): Promise<void> {
   }
 }
 
-/** Requests that end a connection in other ways than by a response. */
+/** Requests that Node hands over in other ways, or whose responses take long. */
 const RESET: readonly (readonly [what: string, request: string])[] = [
   ['CONNECT', `CONNECT x:1 HTTP/1.1\nHost: x\n\n${'x'.repeat(100_000)}`],
-  ['CONNECT behind a POST', `${post()}CONNECT x:1 HTTP/1.1\nHost: x\n\n`],
-  ['a POST to upgrade', `${withField('Connection: Upgrade\nUpgrade: h2c', post())}x`],
-  ['what is no HTTP', 'x'.repeat(1_000)],
-  ['half a body', `${postHead(50)}{`],
+  ['CONNECT behind a POST', `${post('x')}CONNECT x:1 HTTP/1.1\nHost: x\n\n`],
   ['large files', get('/docs/swagger-ui-bundle.js').repeat(10)],
 ];
 
@@ -71,30 +75,12 @@ describe.each([1, 2])('a service of %i process(es)', (workers) => {
 
   beforeAll(async () => {
     service = await ServiceUnderAttack.start(workers);
-    for (let i = 0; i < 100; i++) await service.ask(post(newPetJson({ name: `"${'a'.repeat(250)}"` })));
+    for (let i = 0; i < 100; i++) await service.ask(post('a'.repeat(250)));
   }, 120_000);
 
-  afterEach(async () => {
-    await service.expectUnharmed();
-    for (const pid of service.pids) expect(peakMemory(pid)).toBeLessThan(MEMORY);
-  });
+  afterEach(() => service.expectUnharmed(MEMORY));
 
   afterAll(() => service.remove());
-
-  /** Opens so many connections that never read, and send this; closes them after a while. */
-  const unread = async (count: number, text: string) => {
-    const opened = Array.from({ length: count }, async () => {
-      const connection = await service.open();
-      connection.socket.pause();
-      connection.write(bytes(text));
-      return connection;
-    });
-    const connections = await Promise.all(opened);
-    await pause(1_500);
-    for (const connection of connections) connection.destroy();
-    // What has been read is still handled; here it is the memory that matters.
-    for (let i = 0; i < 20 && (await service.live()) > 250; i++) await pause(500);
-  };
 
   it.each(LONG)('answers others while clients send a long %s', async (_what, request) => {
     const attackers = Array.from({ length: 20 }, async () => {
@@ -102,17 +88,6 @@ describe.each([1, 2])('a service of %i process(es)', (workers) => {
       expect(response.status).toBeLessThan(500);
       // The request is not repeated in the response.
       if (response.status >= 400) expect(response.body.length).toBeLessThan(10_000);
-    });
-    await service.expectAliveWhile(Promise.all(attackers));
-  });
-
-  it('answers others while clients connect again and again', async () => {
-    const end = performance.now() + 3_000;
-    const attackers = Array.from({ length: 8 }, async () => {
-      while (performance.now() < end) {
-        await service.ask(get(`http://${'a'.repeat(12_200)}?#`));
-        await pause(5);
-      }
     });
     await service.expectAliveWhile(Promise.all(attackers));
   });
@@ -133,22 +108,19 @@ describe.each([1, 2])('a service of %i process(es)', (workers) => {
     for (const each of [connection, other]) each.destroy();
   });
 
-  it('holds little memory for 200 clients that pipeline and do not read', () => unread(200, UNREAD), 60_000);
-
-  it(
-    'holds little memory for 60 bodies in chunks of one byte',
-    () => unread(60, CHUNKED + '1\n \n'.repeat(60_000)),
-    60_000,
-  );
-
   it.each(FLOODS)(
-    'holds little memory for a client that does not read and sends %s',
-    async (_what, first, flood) => {
-      const connection = await service.open();
-      connection.socket.pause();
-      connection.write(bytes(first));
-      await pour(connection, flood);
-      connection.destroy();
+    'holds little memory for %i client(s) that do not read and send %s',
+    async (clients, _what, first, flood) => {
+      const connections = await Promise.all(Array.from({ length: clients }, () => service.open()));
+      for (const connection of connections) {
+        connection.socket.pause();
+        connection.write(bytes(first));
+        if (flood) await pour(connection, flood);
+      }
+      if (!flood) await pause(1_500);
+      for (const connection of connections) connection.destroy();
+      // What has been read is still handled; here it is the memory that matters.
+      for (let i = 0; i < 20 && (await service.live()) > 250; i++) await pause(500);
     },
     60_000,
   );
@@ -162,17 +134,18 @@ describe.each([1, 2])('a service of %i process(es)', (workers) => {
     }
   });
 
+  // Workers do not recover: docs/internals/edge.md.
+  if (workers > 1) return;
   it('survives more connections than it has descriptors for', async () => {
-    for (const pid of service.pids.slice(-workers)) {
-      const used = readdirSync(`/proc/${pid}/fd`).length;
-      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${used + 8}:`]);
-    }
+    const [pid] = service.pids as [number];
+    const used = readdirSync(`/proc/${pid}/fd`).length;
+    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${used + 8}:`]);
     try {
       const flood = await Promise.all(Array.from({ length: 60 }, () => Connection.open(service.port)));
       await pause(300);
       for (const connection of flood) connection.destroy();
     } finally {
-      for (const pid of service.pids) execFileSync('prlimit', ['--pid', String(pid), '--nofile=4096:']);
+      execFileSync('prlimit', ['--pid', String(pid), '--nofile=4096:']);
     }
     const deadline = performance.now() + 5_000;
     while (!(await service.live().catch(() => undefined))) expect(performance.now()).toBeLessThan(deadline);

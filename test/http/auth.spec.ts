@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readFileSync } from 'node:fs';
-import { load } from 'js-yaml';
 import type { ErrorCode } from '../../src/adapters/http/errors/error-code.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { keyText } from '../../src/domain/keys/api-key.js';
@@ -27,11 +25,11 @@ describe('authentication', () => {
 
   afterAll(() => service.stop());
 
-  /** Lists pets with these Authorization headers, in which `ISSUED` stands for a valid key. */
-  const list = (...values: string[]): Promise<WireAnswer> => {
-    const fields = values.map((value) => `Authorization: ${value.replaceAll('ISSUED', issued)}`);
-    return Connection.ask(service.port, bytes(rawRequest('GET /v1/pets', fields)));
-  };
+  /** Lists pets with these header lines, in which `ISSUED` stands for a valid key. */
+  const list = (...lines: string[]): Promise<WireAnswer> =>
+    Connection.ask(service.port, bytes(rawRequest('GET /v1/pets', lines).replaceAll('ISSUED', issued)));
+
+  const listWith = (key: string) => list(`Authorization: Bearer ${key}`);
 
   function expectChallenge(response: WireAnswer, code: ErrorCode): void {
     expectError(response, code);
@@ -39,14 +37,26 @@ describe('authentication', () => {
     expect(response.header('WWW-Authenticate')).toBe(`Bearer realm="petstore"${error}`);
   }
 
-  it.each(['Bearer', 'bearer', 'bEaReR', 'Bearer  '])('accepts the scheme in any case: %s', async (scheme) => {
-    expect((await list(`${scheme} ISSUED`)).status).toBe(200);
-  });
-
-  it.each([[[]], [['']], [['Basic YTpi']], [['ISSUED']], [['BearerToken ISSUED']]])(
-    'finds no key in the Authorization headers %j',
-    async (values: string[]) => expectChallenge(await list(...values), 'api_key_missing'),
+  it.each(['Bearer ISSUED', 'bearer ISSUED', 'bEaReR ISSUED', 'Bearer   ISSUED', `Bearer ${CONFIGURED}`])(
+    'accepts %s',
+    async (value) => {
+      expect((await list(`Authorization: ${value}`)).status).toBe(200);
+    },
   );
+
+  it.each([
+    ['Authorization:', false],
+    ['X-A: b', false],
+    ['Authorization: Basic YTpi', true],
+    ['Authorization: ISSUED', true],
+    ['Authorization: BearerToken ISSUED', true],
+    ['X-API-Key: ISSUED', true],
+  ])('finds no key in "%s"; that it says the word Bearer is missing is %s', async (line, isSaid) => {
+    const response = await list(line);
+    expectChallenge(response, 'api_key_missing');
+    expect(response.body.includes('the word Bearer is missing')).toBe(isSaid);
+    expect(response.body).not.toContain(issued);
+  });
 
   it.each([
     [['Bearer']],
@@ -57,63 +67,28 @@ describe('authentication', () => {
     [['Bearer ISSUED', 'Basic YTpi']],
     [[`Bearer ${keyText('0'.repeat(30))}`]],
     [['Bearer nobody']],
+    [[`Bearer ${CONFIGURED}=`]],
+    [[`Bearer ${CONFIGURED.toUpperCase()}`]],
     [[`Bearer ${'x'.repeat(10_000)}`]],
   ])('rejects the Authorization headers %.40j', async (values: string[]) =>
-    expectChallenge(await list(...values), 'api_key_invalid'),
+    expectChallenge(await list(...values.map((value) => `Authorization: ${value}`)), 'api_key_invalid'),
   );
 
-  it('says so if the header is there and Bearer is missing', async () => {
-    const [absent, present] = [await list(), await list('ISSUED')].map(({ body }) => body);
-    expect(present).toContain('Bearer');
-    expect(present).not.toContain(issued);
-    expect([absent, present].map((body) => (JSON.parse(body as string) as { code: string }).code)).toEqual(
-      Array(2).fill('api_key_missing'),
-    );
+  it.each(['access_token', 'api_key'])('ignores a key in the query, as %s', async (name) => {
+    expectError(await service.send(`/v1/pets?${name}=${issued}`, { key: false }), 'api_key_missing');
   });
 
-  it('ignores a key in the query or in the body', async () => {
-    for (const name of ['access_token', 'api_key'])
-      expectError(await service.send(`/v1/pets?${name}=${issued}`, { key: false }), 'api_key_missing');
-    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const form = { method: 'POST', key: false, headers, body: `access_token=${issued}` };
-    expectError(await service.send('/v1/pets', form), 'api_key_missing');
-  });
-
-  it('rejects a key with any one character changed', async () => {
-    for (let i = 0; i < issued.length; i++) {
-      const damaged = issued.slice(0, i) + (issued[i] === 'x' ? 'y' : 'x') + issued.slice(i + 1);
-      expectChallenge(await list(`Bearer ${damaged}`), 'api_key_invalid');
-    }
-  });
-
-  it('issues keys of pets_, 30 random characters and 6 of a checksum', () => {
-    expect(issued).toMatch(/^pets_[0-9A-Za-z]{36}$/);
-    expect(keyText(issued.slice(5, 35))).toBe(issued);
-  });
-
-  it('accepts a key of API_KEYS in any form of token68, exactly', async () => {
-    expect((await list(`Bearer ${CONFIGURED}`)).status).toBe(200);
-    expectChallenge(await list(`Bearer ${CONFIGURED}=`), 'api_key_invalid');
-    expectChallenge(await list(`Bearer ${CONFIGURED.toUpperCase()}`), 'api_key_invalid');
-  });
-
-  it('rejects a revoked key at once', async () => {
+  it('rejects a key from the moment that it is revoked, and one that has expired', async () => {
     const { text, key } = await keys.create('revoked');
-    expect((await list(`Bearer ${text}`)).status).toBe(200);
+    expect((await listWith(text)).status).toBe(200);
     await keys.revoke(key.prefix);
-    expectChallenge(await list(`Bearer ${text}`), 'api_key_revoked');
-  });
-
-  it('rejects a key once it has expired', async () => {
-    const { text } = await keys.create('short', new Date(Date.now() + 200));
-    let response = await list(`Bearer ${text}`);
-    expect(response.status).toBe(200);
-    while (response.status === 200) response = await list(`Bearer ${text}`);
-    expectChallenge(response, 'api_key_expired');
+    expectChallenge(await listWith(text), 'api_key_revoked');
+    expectChallenge(await listWith((await keys.create('expired', new Date(0))).text), 'api_key_expired');
   });
 });
 
 describe('without a key', () => {
+  const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
   let service: Service;
 
   beforeAll(async () => {
@@ -122,13 +97,10 @@ describe('without a key', () => {
 
   afterAll(() => service.stop());
 
-  const documented = Object.keys((load(readFileSync('openapi.yaml', 'utf8')) as { paths: object }).paths);
-  const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
-
   it.each([
-    ...documented.map((path) => `/v1${path.replace(/\{\w+\}/, '1')}`),
+    ...OPERATIONS.map(({ valid }) => valid.target),
     ...['/v1', '/v1/', '/v1/orders', '/v1/pets/', '/v1/Pets', '/v1/pets/1/2', '/v1/%', '/v1//pets', '/v1?x'],
-    ...['/nothing', '/health', '/docs/', '/V1/docs', '/%ff'],
+    ...['/nothing', '/health', '/docs/nothing', '/V1/docs', '/%ff'],
   ])('the response to every method is the same 401: %s', async (path) => {
     const { body } = await service.send('/v1/pets', { key: false });
     for (const method of METHODS) {
@@ -136,18 +108,6 @@ describe('without a key', () => {
       expect([method, response.status, response.body]).toEqual([method, 401, method === 'HEAD' ? '' : body]);
       expect(response.headers.allow).toBeUndefined();
     }
-  });
-
-  it('an invalid request to an operation gets 401 and nothing else', async () => {
-    for (const { method, invalid } of OPERATIONS)
-      for (const { target, headers, body } of invalid)
-        expectError(await service.send(target, { method, headers, body, key: false }), 'api_key_missing');
-  });
-
-  it('the response comes before the body of the request', async () => {
-    const fields = ['Content-Type: application/json', 'Content-Length: 31'];
-    const head = bytes(rawRequest('POST /v1/pets', fields));
-    expectError(await Connection.ask(service.port, head), 'api_key_missing');
   });
 });
 
@@ -179,17 +139,6 @@ describe('RATE_LIMIT', () => {
   it('does not apply to routes that need no key', async () => {
     for (const path of ['/health/ready', '/docs', '/openapi.json'])
       expect((await service.send(path, { key: false })).status).toBe(200);
-  });
-
-  it('is off unless it is set, and responses do not mention it', async () => {
-    const unlimited = await Service.start();
-    for (let i = 0; i < 50; i++) {
-      expectError(await unlimited.send('/v1/pets', { key: false }), 'api_key_missing');
-      const { status, headers } = await unlimited.send('/v1/pets');
-      expect(status).toBe(200);
-      expect(headers).not.toHaveProperty('ratelimit');
-    }
-    await unlimited.stop();
   });
 });
 

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import Libsql from 'libsql';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,11 +8,7 @@ import { expectError } from '../support/error-body.js';
 import { bytes, get, KEY, petBody, post, rawRequest } from '../support/raw-requests.js';
 import { Service } from '../support/service.js';
 import { sqlite, type TestStore } from '../support/stores.js';
-
-interface Pet {
-  readonly id: number;
-  readonly name: string;
-}
+import { type ParsedPet, walk } from './requests.js';
 
 let store: TestStore;
 let service: Service;
@@ -36,16 +31,10 @@ const newName = () => `pet-${++names}`;
 async function stored(): Promise<string[]> {
   // Whatever was handled before this pet is committed with it at the latest.
   await Connection.ask(service.port, bytes(post('the last one')));
-  const found: string[] = [];
-  for (let path: string | undefined = '/v1/pets?limit=100'; path !== undefined;) {
-    const { body, headers } = await service.send(path);
-    found.push(...(JSON.parse(body) as Pet[]).map(({ name }) => name));
-    path = /<([^>]*)>; rel="next"/.exec(String(headers.link))?.[1];
-  }
-  return found.reverse();
+  return (await walk(service, '/v1/pets?limit=100')).map(({ name }) => name).reverse();
 }
 
-const petOf = ({ body }: { body: string }) => JSON.parse(body) as Pet;
+const petOf = ({ body }: { body: string }) => JSON.parse(body) as ParsedPet;
 
 /** Requests whose response is the last of the connection, and the status of the response. */
 const LAST: readonly (readonly [what: string, request: string, status: number])[] = [
@@ -58,8 +47,6 @@ const LAST: readonly (readonly [what: string, request: string, status: number])[
   ['a request without a key and with Connection: close', rawRequest('GET /v1/pets', ['Connection: close']), 401],
   ['a request to upgrade', get('/v1/pets', 'Connection: Upgrade', 'Upgrade: h2c'), 200],
   ['a POST that asks to upgrade', post('upgrade', 'Connection: Upgrade', 'Upgrade: websocket'), 201],
-  ['CONNECT', 'CONNECT x:1 HTTP/1.1\nHost: x\n\n', 400],
-  ['an expectation that cannot be met', post('expect', 'Expect: x'), 417],
 ];
 
 describe('behind a response with Connection: close', () => {
@@ -73,8 +60,7 @@ describe('behind a response with Connection: close', () => {
     expect(response.header('Upgrade')).toBeUndefined();
     if (!connection.socket.readableEnded) await once(connection.socket, 'end');
     connection.socket.end(bytes(post(late)));
-    await connection.closed;
-    expect(connection.rest).toBe('');
+    expect(await connection.untilClosed()).toBe('');
     expect(await stored()).not.toEqual(expect.arrayContaining([expect.stringMatching(`^(${pipelined}|${late})$`)]));
   });
 
@@ -84,8 +70,7 @@ describe('behind a response with Connection: close', () => {
     ['a small body that was not wanted', rawRequest('POST /v1/pets', [], petBody('unwanted')), 401],
   ])('only: the connection survives %s', async (_what, request, status) => {
     const name = newName();
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(request));
+    const connection = await Connection.send(service.port, bytes(request));
     expect((await connection.answer()).status).toBe(status);
     connection.write(bytes(post(name)));
     expect(petOf(await connection.answer())).toMatchObject({ name });
@@ -95,8 +80,7 @@ describe('behind a response with Connection: close', () => {
 
 describe('pipelined requests', () => {
   it('each see the effect of those before', async () => {
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(post(newName())));
+    const connection = await Connection.send(service.port, bytes(post(newName())));
     let { id } = petOf(await connection.answer());
     for (let i = 0; i < 5; i++) {
       const name = newName();
@@ -117,8 +101,7 @@ describe('pipelined requests', () => {
     ['a file of the docs', rawRequest('GET /docs', []), 200],
   ])('are answered in order: %s behind a create', async (_what, request, status) => {
     const name = newName();
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(post(name) + request));
+    const connection = await Connection.send(service.port, bytes(post(name) + request));
     expect(petOf(await connection.answer())).toMatchObject({ name });
     expect((await connection.answer()).status).toBe(status);
     connection.destroy();
@@ -126,8 +109,7 @@ describe('pipelined requests', () => {
 
   it('behind a hundred may be left without an answer, and then have no effect', async () => {
     const sent = Array.from({ length: 400 }, (_, i) => `many-${i}`);
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(sent.map((name) => post(name)).join('')));
+    const connection = await Connection.send(service.port, bytes(sent.map((name) => post(name)).join('')));
     const answered: string[] = [];
     let isLast = false;
     while (!isLast && answered.length < sent.length) {
@@ -137,8 +119,7 @@ describe('pipelined requests', () => {
     }
     expect(answered.length).toBeGreaterThan(100);
     expect(answered).toEqual(sent.slice(0, answered.length));
-    if (isLast) await connection.closed;
-    expect(connection.rest).toBe('');
+    if (isLast) expect(await connection.untilClosed()).toBe('');
     connection.destroy();
     expect((await stored()).filter((name) => name.startsWith('many-'))).toEqual(answered);
   });
@@ -184,14 +165,6 @@ describe('a client that half-closes', () => {
     expect(found).toContain(whole);
     expect(found).not.toContain(cut);
   });
-
-  it('behind what is not HTTP gets 400 behind the responses before', async () => {
-    const connection = await Connection.open(service.port);
-    connection.socket.end(bytes(`${get('/v1/pets?limit=1').repeat(3)}hello?\n\n`));
-    for (let i = 0; i < 3; i++) expect((await connection.answer()).status).toBe(200);
-    expectError(await connection.answer(), 'bad_request');
-    await connection.closed;
-  });
 });
 
 describe('a client that does not read', () => {
@@ -217,27 +190,5 @@ describe('a client that does not read', () => {
     connection.socket.resume();
     for (let i = 0; i < 50; i++) expect((await connection.answer()).status).toBe(200);
     connection.destroy();
-  });
-});
-
-describe('requests that wait for the database', () => {
-  it('are at most MAX_WAITING: one more gets 503 with Retry-After at once', async () => {
-    const other = await sqlite.create();
-    const limited = await Service.start({ API_KEYS: KEY, DATABASE_URL: other.url, MAX_WAITING: '2' });
-    const lock = new Libsql(other.url.slice('sqlite:'.length));
-    try {
-      expect((await limited.add(petBody('first'))).status).toBe(201);
-      lock.exec('BEGIN IMMEDIATE');
-      const responses = Array.from({ length: 8 }, (_, i) => limited.add(petBody(`waiting-${i}`)));
-      const rejected = await Promise.race(responses);
-      expectError(rejected, 'service_unavailable');
-      expect(rejected.headers['retry-after']).toBe('1');
-      lock.exec('ROLLBACK');
-      expect((await Promise.all(responses)).map(({ status }) => status)).toContain(201);
-    } finally {
-      lock.close();
-      await limited.stop();
-      await other.remove();
-    }
   });
 });

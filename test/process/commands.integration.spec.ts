@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshFolder } from '../support/fresh-folder.js';
+import { postgres, sqlite } from '../support/stores.js';
 
 const folder = freshFolder();
 
@@ -20,14 +21,50 @@ async function errorOf(args: readonly string[], variables: Record<string, string
   return err.trimEnd();
 }
 
-describe('keys', () => {
-  it('are created and revoked while the service runs, which knows at once', async () => {
-    const service = await folder().serve({ NODE_ENV: 'production' });
-    const key = (await outputOf('keys', 'create', '--name', 'shop', '--quiet')).trimEnd();
-    expect((await service.send(key)).status).toBe(200);
-    await outputOf('keys', 'revoke', 'shop');
-    const answer = await service.send(key);
-    expect([answer.status, await answer.json()]).toMatchObject([401, { code: 'api_key_revoked' }]);
+/** Within what time every instance must reject a revoked key, in milliseconds. */
+const REVOCATION = 5_000;
+
+describe.each([sqlite, postgres])('keys on $name', (kind) => {
+  it('are created and revoked while two instances serve, which know at once or within five seconds', async () => {
+    const store = await kind.create();
+    const variables = { NODE_ENV: 'production', DATABASE_URL: store.url };
+    const services = [await folder().serve(variables), await folder().serve(variables)];
+    const petstore = async (line: string) => (await folder().run(line.split(' '), variables)).out.trimEnd();
+    const key = await petstore('keys create --name shop --quiet');
+    const statuses = () => Promise.all(services.map(async (service) => (await service.send(key)).status));
+    expect(await statuses()).toEqual([200, 200]);
+    await petstore('keys revoke shop');
+    const revoked = performance.now();
+    if (kind === sqlite) expect(await statuses()).toEqual([401, 401]);
+    while ((await statuses()).some((status) => status !== 401))
+      expect(performance.now() - revoked).toBeLessThan(REVOCATION);
+    expect(await (await services[0]!.send(key)).json()).toMatchObject({ code: 'api_key_revoked' });
+    await folder().remove();
+    await store.remove();
+  });
+});
+
+describe('a command that only reads', () => {
+  it.each([
+    ...['keys list', 'keys callers', 'keys revoke shop'],
+    ...['backup copy.sqlite', 'restore absent', 'copy --from sqlite:absent --to sqlite:b'],
+  ])('creates no database: %s', async (line) => {
+    expect(await errorOf(line.split(' '))).toContain('must be a SQLite database; it does not exist in ');
+    expect(readdirSync(folder().path)).toEqual([]);
+  });
+});
+
+describe('check', () => {
+  it('prints warnings, failures and a summary, and everything with --verbose or --json', async () => {
+    const warned = await outputOf('check');
+    expect(warned).toContain('warn');
+    expect(warned).toMatch(/none failed, 1 warning\.\n$/);
+    expect(warned).not.toMatch(/^ok/m);
+    expect(await outputOf('check', '--verbose')).toMatch(/^ok +PORT +3000$/m);
+    expect(JSON.parse(await outputOf('check', '--json'))).toContainEqual({ name: 'PORT', state: 'ok', found: '3000' });
+    expect(readdirSync(folder().path)).toEqual([]);
+    const { code, err } = await folder().run(['check'], { PORT: 'http' });
+    expect([code, err]).toEqual([1, '1 check failed: settings.\n']);
   });
 });
 
@@ -42,6 +79,7 @@ describe('a command', () => {
   it('exits with 0 if it succeeds, 1 if it fails, and 2 if it is not understood', async () => {
     for (const [expected, line] of [
       [0, '--version'],
+      [0, 'keys create --name shop'],
       [0, 'keys list'],
       [1, 'keys revoke nobody'],
       [2, 'key list'],
@@ -60,7 +98,7 @@ describe('a command', () => {
   it('reads .env, behind the environment', async () => {
     writeFileSync(
       join(folder().path, '.env'),
-      '\uFEFFSTAGING_BASE_URL=https://staging.example.com/v1\nPRODUCTION_BASE_URL=https://example.com/v1\n',
+      'STAGING_BASE_URL=https://staging.example.com/v1\nPRODUCTION_BASE_URL=https://example.com/v1\n',
     );
     const { out } = await folder().run(['openapi'], { PRODUCTION_BASE_URL: 'https://other.example.com/v1' });
     expect(out).toContain('https://staging.example.com/v1');

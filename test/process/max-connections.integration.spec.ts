@@ -18,7 +18,7 @@ async function isServed(connection: Connection): Promise<boolean> {
 }
 
 describe('MAX_CONNECTIONS', () => {
-  it('closes a connection beyond it unserved, and serves another once one of them has ended', async () => {
+  it('closes a further connection without a response, and serves a new one once one has closed', async () => {
     const service = await folder().serve({ MAX_CONNECTIONS: '5', API_KEYS: KEY });
     const open: Connection[] = [];
     const another = async () => {

@@ -32,12 +32,12 @@ function readPipe(output: number): string {
 }
 
 const isServed = (port: number): Promise<boolean> =>
-  Connection.ask(port, LIST).then(
+  Connection.ask(port, LIST, false, 1_000).then(
     ({ status }) => status === 200,
     () => false,
   );
 
-/** Sends so many requests on one connection. */
+/** Sends this number of requests on one connection. */
 async function sendMany(port: number, count: number): Promise<void> {
   const connection = await Connection.open(port);
   for (let i = 0; i < count; i++) {
@@ -62,7 +62,7 @@ describe.each(['1', '2'])('the output of %s process(es)', (count) => {
     ]);
   });
 
-  it('shows no key in production, and warns once that there is none', async () => {
+  it('shows no key in production, and warns once that none exists', async () => {
     const variables = { ...PRODUCTION, WEB_CONCURRENCY: count };
     const service = await folder().serve(variables);
     expect((await fetch(`${service.address}/pets`)).status).toBe(401);
@@ -86,6 +86,17 @@ describe.each(['1', '2'])('the output of %s process(es)', (count) => {
     service.process.stderr?.destroy();
     for (let i = 0; i < 20; i++) expect(await isServed(port)).toBe(true);
     expect(await service.end('SIGTERM')).toBe(0);
+  });
+
+  it('may be a full disk', async () => {
+    const output = openSync('/dev/full', 'w');
+    const port = await freePort();
+    const variables = { ...PRODUCTION, PORT: String(port), WEB_CONCURRENCY: count, API_KEYS: KEY };
+    const service = folder().start(variables, output);
+    await until(() => isServed(port));
+    for (let i = 0; i < 20; i++) expect(await isServed(port)).toBe(true);
+    expect(await service.end('SIGTERM')).toBe(0);
+    closeSync(output);
   });
 
   it('may be a pipe that nobody reads', async () => {

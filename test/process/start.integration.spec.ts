@@ -27,13 +27,12 @@ describe.each(['1', '2'])('a start of %s process(es)', (count) => {
     const port = String((other.address() as AddressInfo).port);
     for (const setting of ['PORT', 'METRICS_PORT']) {
       const message = await startError({ WEB_CONCURRENCY: count, [setting]: port });
-      expect(message).toContain(`${setting} must be a free port`);
-      expect(message).toContain(`port ${port} of "127.0.0.1"`);
+      expect(message).toMatch(new RegExp(`^${setting} or .* cannot be used: .*EADDRINUSE.*:${port}`));
     }
     other.close();
     // 192.0.2.1 is reserved for documentation (RFC 5737).
     const message = await startError({ WEB_CONCURRENCY: count, HOST: '192.0.2.1' });
-    expect(message).toMatch(/^HOST must be an address of this machine/);
+    expect(message).toMatch(/^PORT or HOST cannot be used: .*EADDRNOTAVAIL/);
   });
 });
 
@@ -43,8 +42,7 @@ describe('a start', () => {
     mkdirSync(join(folder().path, 'folder'));
     for (const file of ['note', 'folder', 'note/pets.sqlite', '/dev/null']) {
       const message = await startError({ DATABASE_URL: `sqlite:${file}` });
-      expect(message).toContain(`"${file}"`);
-      expect(message).toMatch(/^DATABASE_URL must be sqlite:FILE/);
+      expect(message).toContain(`"${file}" must be a SQLite database`);
     }
     expect(folder().files()).toMatchObject([{ text: 'no database' }]);
   });
@@ -60,7 +58,7 @@ describe.each([
     const [proxy, url] = await Proxy.to(store.url);
     proxy.hang();
     try {
-      const timeouts = { POOL_TIMEOUT: '400', STATEMENT_TIMEOUT: '600' };
+      const timeouts = { STATEMENT_TIMEOUT: '600' };
       const service = await folder().serve({
         ...timeouts,
         DATABASE_URL: url,

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { UsageError } from '../../src/application/errors.js';
 import { ApiKeyRepository, KeyUse } from '../../src/application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../src/domain/keys/api-key.js';
 import { freshStore } from '../support/fresh-store.js';
@@ -72,6 +73,22 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       expect(await keys.list()).toEqual([revoked]);
     });
 
+    it('have unique names while they are neither revoked nor expired', async () => {
+      await keys.add(newKey({ expiresAt: LATER }));
+      await expect(keys.add(newKey({ digest: digest(2) }))).rejects.toThrow(UsageError);
+      await expect(keys.add(newKey({ digest: digest(2) }))).rejects.toThrow('"shop" already exists');
+      expect(await keys.list()).toHaveLength(1);
+      await keys.add(newKey({ digest: digest(3), createdAt: LATER }));
+      await keys.revoke(digest(3), LATER);
+      await keys.add(newKey({ digest: digest(4), createdAt: LATER }));
+      await keys.add(newKey({ digest: digest(5), name: 'shop.old', createdAt: LATER }));
+      const successor = newKey({ digest: digest(6), createdAt: LATER });
+      await expect(keys.rotate(newKey({ digest: digest(4), createdAt: LATER }), retired, successor)).rejects.toThrow(
+        '"shop.old" already exists',
+      );
+      expect(await keys.find(digest(4))).toEqual(newKey({ digest: digest(4), createdAt: LATER }));
+    });
+
     it('are listed oldest first, whatever their state', async () => {
       const at = (milliseconds: number) => new Date(CREATED.getTime() + milliseconds);
       const third = newKey({ digest: digest(1), createdAt: at(2), revokedAt: at(5) });
@@ -135,8 +152,8 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       expect(await keys.uses()).toMatchObject([{ getPetCalls: 2 ** 32 }]);
     });
 
-    it('have another revision after each change, and no other one without a change, if there is one', async () => {
-      const revisions = [keys.revision()];
+    it('have another version after each change, and no other one without a change, if there is one', async () => {
+      const versions = [keys.version()];
       const changes = [
         () => keys.add(newKey()),
         () => keys.add(other),
@@ -145,12 +162,12 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       ];
       for (const change of changes) {
         await change();
-        revisions.push(keys.revision());
+        versions.push(keys.version());
         await keys.list();
-        expect(keys.revision()).toBe(revisions.at(-1));
+        expect(keys.version()).toBe(versions.at(-1));
       }
-      const known = revisions.filter((revision) => revision !== undefined);
-      expect(new Set(known).size).toBe(known.length === 0 ? 0 : revisions.length);
+      const known = versions.filter((version) => version !== undefined);
+      expect(new Set(known).size).toBe(known.length === 0 ? 0 : versions.length);
     });
   });
 }

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { StoreUnavailable } from '../../src/application/errors.js';
+import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
 import { INT64_MIN } from '../../src/domain/int64.js';
 import { PET_STATUSES } from '../../src/domain/pets/pet.js';
-import { Store } from '../../src/open-store.js';
+import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { History } from '../support/history.js';
 import { StoreKind } from '../support/stores.js';
@@ -14,8 +14,8 @@ import { rawQuery } from './raw-query.js';
 export function describeInstances(kind: StoreKind): void {
   describe(`instances on one ${kind.name} database`, () => {
     const store = freshStore(kind);
-    let one: Store;
-    let other: Store;
+    let one: OpenDatabase;
+    let other: OpenDatabase;
 
     beforeEach(async () => {
       // At once: on an empty database, one of them creates the schema while the other one waits.
@@ -34,14 +34,14 @@ export function describeInstances(kind: StoreKind): void {
       expect((await again.pets.add(newPet())).pet.id).toBeGreaterThan(pets[1]!.id);
     });
 
-    it('read what the other one has just committed, and see another revision, if there is one', async () => {
+    it('read what the other one has just committed, and see another version, if there is one', async () => {
       for (let i = 0; i < 5; i++) {
         const expected = await one.pets.list({ limit: 5 });
-        const before = [one.pets.listRevision(), one.pets.petRevision(), one.keys.revision()];
+        const before = [one.pets.version(), one.keys.version()];
         const { pet } = await other.pets.add(newPet({ name: `Pet ${i}` }));
         await other.keys.add(newKey({ digest: digest(i) }));
         await laterTurn();
-        for (const [n, now] of [one.pets.listRevision(), one.pets.petRevision(), one.keys.revision()].entries())
+        for (const [n, now] of [one.pets.version(), one.keys.version()].entries())
           if (now !== undefined) expect(now).not.toBe(before[n]);
         expect(await one.pets.list({ limit: 5 })).toEqual([pet, ...expected].slice(0, 5));
         expect(await one.pets.list({ limit: 1, status: 'available' })).toEqual([pet]);
@@ -140,6 +140,18 @@ export function describeInstances(kind: StoreKind): void {
       expect(await one.keys.list()).toEqual([newKey(retired), successor]);
     });
 
+    it('let one of two keys with the same name win', async () => {
+      for (let round = 0; round < 5; round++) {
+        const adding = [one, other, one].map(({ keys }, i) =>
+          keys.add(newKey({ digest: digest(String(i)).slice(1) + String(round), name: `shop-${round}` })),
+        );
+        const outcomes = await Promise.allSettled(adding);
+        const rejected = outcomes.filter(({ status }) => status === 'rejected');
+        expect(rejected).toEqual(Array(2).fill({ status: 'rejected', reason: expect.any(UsageError) }));
+      }
+      expect(await one.keys.list()).toHaveLength(5);
+    });
+
     it('add up the uses that both record at once, and record all of them or none', async () => {
       const recorded = [1, 2, 3].map((n) => use({ digest: digest(n), getPetCalls: 1, lastGetPetAt: CREATED }));
       const faulty = recorded.map((each, i) => (i === 1 ? { ...each, name: null as unknown as string } : each));
@@ -149,7 +161,7 @@ export function describeInstances(kind: StoreKind): void {
       expect(await usesOf(other.keys)).toEqual(recorded.map((each) => ({ ...each, getPetCalls: 10 })));
     });
 
-    it('reject with StoreUnavailable once they are closed', async () => {
+    it('reject with DatabaseUnavailable once they are closed', async () => {
       await one.close();
       const { pets, keys } = one;
       const calls = [
@@ -157,7 +169,7 @@ export function describeInstances(kind: StoreKind): void {
         pets.add(newPet(), idempotencyKey()),
         pets.find(1n),
         pets.list({ limit: 1 }),
-        pets.forgetIdempotencyKeys(NOW),
+        pets.deleteIdempotencyKeys(NOW),
         keys.add(newKey()),
         keys.find(digest(1)),
         keys.list(),
@@ -167,7 +179,7 @@ export function describeInstances(kind: StoreKind): void {
         keys.uses(),
       ];
       const reasons = (await Promise.allSettled(calls)).map((each) => 'reason' in each && (each.reason as unknown));
-      expect(reasons).toEqual(calls.map(() => expect.any(StoreUnavailable)));
+      expect(reasons).toEqual(calls.map(() => expect.any(DatabaseUnavailable)));
       expect(await other.pets.list({ limit: 1 })).toEqual([]);
     });
   });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { IdempotencyInProgress, StoreUnavailable } from '../../src/application/errors.js';
+import { IdempotencyInProgress, DatabaseUnavailable } from '../../src/application/errors.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
-import { Store } from '../../src/open-store.js';
+import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore } from '../support/fresh-store.js';
 import { connectTo, Session, withParameter } from '../support/sql.js';
 import { openStoreAt, StoreKind } from '../support/stores.js';
@@ -49,7 +49,7 @@ export function describeLocks(kind: StoreKind): void {
       await pets.add(newPet());
       const lock = isPostgres ? 'LOCK TABLE pet IN SHARE MODE' : 'SELECT * FROM pet WHERE id > 0 FOR UPDATE';
       const other = await transaction(lock);
-      await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow(StoreUnavailable);
+      await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow(DatabaseUnavailable);
       await other.query('ROLLBACK');
       expect((await pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
     });
@@ -59,7 +59,7 @@ export function describeLocks(kind: StoreKind): void {
       const { pet } = await pets.add(newPet(), idempotencyKey());
       const renewed = new Date(NOW.getTime() + IDEMPOTENCY_KEY_LIFETIME);
       const other = await transaction('DELETE FROM idempotency_key', insertKey(renewed, pet.id));
-      const deleting = pets.forgetIdempotencyKeys(renewed);
+      const deleting = pets.deleteIdempotencyKeys(renewed);
       const waiting = isPostgres
         ? `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
         : `SELECT 1 FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = trx_mysql_thread_id
@@ -73,7 +73,7 @@ export function describeLocks(kind: StoreKind): void {
     });
 
     it('that makes all writes wait does not make reads wait', async () => {
-      let opened: Store | undefined;
+      let opened: OpenDatabase | undefined;
       try {
         opened = await openStoreAt(withParameter(store.url, 'pool', 4));
         const { pets, keys } = opened;

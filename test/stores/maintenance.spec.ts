@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import fs, {
   copyFileSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -16,7 +18,8 @@ import { dirname, join } from 'node:path';
 import { UsageError } from '../../src/application/errors.js';
 import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
-import { backup, restore } from './maintenance.js';
+import { newKey } from './api-key-repository.contract.js';
+import { backup, checkStore, restore } from './maintenance.js';
 import { describeCheck, describeCopy } from './maintenance.contract.js';
 import { newPet } from './pet-repository.contract.js';
 import { fileOf, rawQuery } from './raw-query.js';
@@ -32,9 +35,13 @@ describe('backup and restore', () => {
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'petstore-'));
     target = join(folder, 'backups/a.sqlite');
+    mkdirSync(dirname(target));
   });
 
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => {
+    jest.restoreAllMocks();
+    rmSync(folder, { recursive: true });
+  });
 
   /** What is in the database, by the names of its pets. */
   async function names(url = store.url): Promise<string[]> {
@@ -55,7 +62,7 @@ describe('backup and restore', () => {
     await rawQuery(store.url, `DELETE FROM pet WHERE name = 'Rex'`);
     const made = await backup(store.url, target);
     expect(made).toMatchObject({ pets: 1, keys: 0 });
-    expect([mode(dirname(target)), mode(target)]).toEqual(['700', '600']);
+    expect(mode(target)).toBe('600');
     expect(readdirSync(dirname(target))).toEqual(['a.sqlite']);
     await pets.add(newPet({ name: 'Lost' }));
     await opened.close();
@@ -126,8 +133,69 @@ describe('backup and restore', () => {
     expect(await names()).toEqual([]);
   });
 
-  // Today the link is replaced by the backup, and the file that it led to is left as it was.
-  it.failing('follow a symbolic link to the database', async () => {
+  /**
+   * Copies a folder before each call that changes the names of files or flushes them, as a kill would leave it there, and
+   * at the end; returns how many copies there are so far.
+   */
+  function copyAtEachStep(of: string): () => number {
+    let copies = 0;
+    const copyNow = () => execFileSync('cp', ['-r', of, join(folder, `killed-${copies++}`)]);
+    for (const name of ['linkSync', 'rmSync', 'renameSync', 'fsyncSync'] as const) {
+      const original = fs[name] as (...args: unknown[]) => unknown;
+      jest.spyOn(fs, name).mockImplementation((...args: unknown[]) => {
+        copyNow();
+        return original(...args);
+      });
+    }
+    return () => {
+      jest.restoreAllMocks();
+      copyNow();
+      return copies;
+    };
+  }
+
+  const countIn = async (file: string) =>
+    Number((await rawQuery(`sqlite:${file}`, 'SELECT count(*) FROM pet'))[0]?.[0]);
+
+  it('restore leaves the old database with its log or the complete new one, wherever it is killed', async () => {
+    const addPets = async (count: number) => {
+      const opened = await openStoreAt(store.url);
+      for (let i = 0; i < count; i++) await opened.pets.add(newPet());
+      return opened;
+    };
+    await (await addPets(2)).close();
+    await backup(store.url, target);
+    await (await addPets(1)).close();
+    const opened = await addPets(1);
+    // As after a crash: the fourth pet is in the log alone.
+    const crashed = join(folder, 'crashed');
+    execFileSync('cp', ['-r', dirname(fileOf(store.url)), crashed]);
+    await opened.close();
+    expect(readdirSync(crashed)).toContain('test.sqlite-wal');
+    const copies = copyAtEachStep(crashed);
+    await restore(`sqlite:${join(crashed, 'test.sqlite')}`, target);
+    const counts = [];
+    // From the last copy to the first: the new database, then the old one.
+    for (let n = copies(); n-- > 0;) counts.push(await countIn(join(folder, `killed-${n}/test.sqlite`)));
+    expect(counts.toSorted((a, b) => a - b)).toEqual(counts);
+    // Without its log the old one would have 3.
+    expect(new Set(counts)).toEqual(new Set([2, 4]));
+  });
+
+  it('backup has its name only once it is complete, wherever it is killed', async () => {
+    const { pets } = await store.open();
+    await pets.add(newPet());
+    const copies = copyAtEachStep(dirname(target));
+    await backup(store.url, target);
+    const found = [];
+    for (let n = copies(); n-- > 0;) {
+      const file = join(folder, `killed-${n}/a.sqlite`);
+      found.push(existsSync(file) ? await countIn(file) : 'none');
+    }
+    expect(new Set(found)).toEqual(new Set([1, 'none']));
+  });
+
+  it('follow a symbolic link to the database', async () => {
     const link = join(folder, 'link.sqlite');
     symlinkSync(fileOf(store.url), link);
     await backup(`sqlite:${link}`, target);
@@ -135,5 +203,43 @@ describe('backup and restore', () => {
     await restore(`sqlite:${link}`, target);
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
     expect(await names()).toEqual([]);
+    rmSync(fileOf(store.url));
+    await restore(`sqlite:${link}`, target);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(await names()).toEqual([]);
   });
+
+  it('create no folder for a backup', async () => {
+    await expect(backup(store.url, join(folder, 'typo/x'))).rejects.toThrow(/folder of the backup must exist/);
+    expect(readdirSync(folder)).toEqual(['backups']);
+  });
+
+  it.each([
+    ['its index', 'DROP INDEX pet_status_id'],
+    ['its primary key', 'CREATE TABLE other AS SELECT * FROM pet; DROP TABLE pet; ALTER TABLE other RENAME TO pet'],
+    ['a column of it', 'ALTER TABLE idempotency_key DROP COLUMN fingerprint'],
+    [
+      'tables that are safe from a trigger',
+      'CREATE TRIGGER discard BEFORE INSERT ON pet BEGIN SELECT RAISE(IGNORE); END',
+    ],
+  ])('reject a backup without %s', async (_what, sql) => {
+    await backup(store.url, target);
+    for (const each of sql.includes('TRIGGER') ? [sql] : sql.split('; ')) await rawQuery(`sqlite:${target}`, each);
+    await expect(restore(store.url, target)).rejects.toThrow(/does not have the schema of this release/);
+    expect(readdirSync(dirname(fileOf(store.url)))).toEqual(['test.sqlite']);
+  });
+});
+
+it('the check of a SQLite database follows a symbolic link, and finds its keys', async () => {
+  const store = await sqlite.create();
+  const link = `${fileOf(store.url)}-link`;
+  symlinkSync(fileOf(store.url), link);
+  const opened = await openStoreAt(store.url);
+  await opened.keys.add(newKey());
+  // Its log has the key.
+  const findings = await checkStore(`sqlite:${link}`);
+  await opened.close();
+  expect(findings.filter(({ state }) => state !== 'ok')).toEqual([]);
+  expect(findings).toContainEqual({ name: 'API keys', state: 'ok', found: '1 stored, 0 configured' });
+  await store.remove();
 });

@@ -1,31 +1,41 @@
 import { LastingUrl } from '../../src/adapters/persistence/database-url.js';
-import { makeBackup, restoreBackup, RestoreReport } from '../../src/adapters/persistence/typeorm/backup-store.js';
-import { copyStore, CopyReport } from '../../src/adapters/persistence/typeorm/copy-store.js';
-import { inspectStore } from '../../src/adapters/persistence/typeorm/inspect-store.js';
+import { collectGarbage } from '../../src/adapters/persistence/typeorm/garbage.js';
+import { makeBackup, Restored, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
+import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
+import { inspectDatabase } from '../../src/adapters/persistence/typeorm/maintenance/check.js';
 import { Finding } from '../../src/application/finding.js';
-import { readConfig } from '../../src/config.js';
+import { databaseLimits, readSettings } from '../../src/settings.js';
 import { fileOf } from './raw-query.js';
 
-const { databaseLimits } = readConfig({});
+const limits = databaseLimits(readSettings({}));
 
-const databaseAt = (url: string) => readConfig({ DATABASE_URL: url }).database;
+const databaseAt = (url: string) => readSettings({ DATABASE_URL: url }).DATABASE_URL;
 
 /** What `petstore check` finds in the database at a URL, with so many keys configured besides. */
 export function checkStore(url: string, configuredKeys = 0): Promise<Finding[]> {
-  return inspectStore(databaseAt(url), databaseLimits, configuredKeys);
+  return inspectDatabase(databaseAt(url), limits, configuredKeys);
 }
 
 /** `petstore copy` */
-export function copy(from: string, to: string): Promise<CopyReport> {
-  return copyStore(databaseAt(from) as LastingUrl, databaseAt(to) as LastingUrl, databaseLimits, () => undefined);
+export function copy(from: string, to: string): Promise<Contents> {
+  return asCommand(copyDatabase(databaseAt(from) as LastingUrl, databaseAt(to) as LastingUrl));
 }
 
 /** `petstore backup` */
-export function backup(url: string, target: string): Promise<CopyReport> {
-  return makeBackup(fileOf(url), target, databaseLimits);
+export function backup(url: string, target: string): Promise<Contents> {
+  return asCommand(makeBackup(fileOf(url), target));
 }
 
 /** `petstore restore` */
-export function restore(url: string, source: string): Promise<RestoreReport> {
-  return restoreBackup(fileOf(url), source, databaseLimits);
+export function restore(url: string, source: string): Promise<Restored> {
+  return asCommand(restoreBackup(fileOf(url), source));
+}
+
+/** Closes the connections of a command, as the end of its process does. */
+async function asCommand<T>(running: Promise<T>): Promise<T> {
+  try {
+    return await running;
+  } finally {
+    await collectGarbage();
+  }
 }

@@ -4,6 +4,7 @@ import mysql from 'mysql2/promise';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { UsageError } from '../../src/application/errors.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { Answer, Service } from '../support/service.js';
 import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
@@ -171,17 +172,29 @@ export function describeMigrations(kind: StoreKind): void {
       await Promise.all(stores.map((each) => each.close()));
     });
 
+    it('leave valid keys of release 1.0.0 that share a name valid, and let no other key have it', async () => {
+      await load(store.url, readFileSync(join(DATA, FILES[kind.name]!), 'utf8'));
+      const twin = 'a'.repeat(64);
+      await rawQuery(
+        store.url,
+        `INSERT INTO api_key (digest, name, prefix, created_at) VALUES ('${twin}', 'shop', 'x', '2026-11-21T00:00:00.000Z')`,
+      );
+      const { keys, close } = await openStoreAt(store.url);
+      expect((await keys.list()).filter(({ name, revokedAt }) => name === 'shop' && !revokedAt)).toHaveLength(2);
+      const createdAt = new Date();
+      const another = { name: 'shop', prefix: 'y', createdAt, expiresAt: null, revokedAt: null };
+      await expect(keys.add({ ...another, digest: 'b'.repeat(64) })).rejects.toThrow(UsageError);
+      // The key "till" has expired, and releases its name.
+      await keys.add({ ...another, digest: 'c'.repeat(64), name: 'till' });
+      await close();
+    });
+
     it('accept a schema to which a newer release has added something', async () => {
       await (await openStoreAt(store.url)).close();
       await rawQuery(store.url, 'ALTER TABLE pet ADD COLUMN owner varchar(9)');
       await rawQuery(
         store.url,
         `INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`,
-      );
-      // What this build takes as the promise of the newer one that it has only added something.
-      await rawQuery(
-        store.url,
-        `INSERT INTO installation (name, value) VALUES ('addition_1900000000000', 'AddOwner1900000000000')`,
       );
       const opened = await openStoreAt(store.url);
       const { pets } = opened;

@@ -186,14 +186,14 @@ export function describePetRepository(kind: StoreKind): void {
       );
     });
 
-    it('read the same for as long as the revision is the same, if there is one', async () => {
+    it('read the same for as long as the version is the same, if there is one', async () => {
       const seen = new Map<number, readonly Pet[]>();
       const read = async () => {
-        const revision = pets.listRevision();
+        const version = pets.version();
         const list = await pets.list({ limit: 100 });
-        if (revision === undefined || revision !== pets.listRevision()) return;
-        expect(list).toEqual(seen.get(revision) ?? list);
-        seen.set(revision, list);
+        if (version === undefined || version !== pets.version()) return;
+        expect(list).toEqual(seen.get(version) ?? list);
+        seen.set(version, list);
       };
       await Promise.all(
         Array.from({ length: 20 }, async (_, i) => {
@@ -203,7 +203,7 @@ export function describePetRepository(kind: StoreKind): void {
           await read();
         }),
       );
-      if (pets.listRevision() !== undefined) expect(seen.size).toBeGreaterThan(1);
+      if (pets.version() !== undefined) expect(seen.size).toBeGreaterThan(1);
     });
   });
 
@@ -275,7 +275,7 @@ export function describePetRepository(kind: StoreKind): void {
       const at = (i: number) => new Date(NOW.getTime() + i);
       for (let i = 0; i < 20; i++) await pets.add(newPet(), idempotencyKey({ key: `key-${i}`, at: at(i) }));
       let deleted = 0;
-      for (let some; (some = await pets.forgetIdempotencyKeys(at(10))) > 0;) deleted += some;
+      for (let some; (some = await pets.deleteIdempotencyKeys(at(10))) > 0;) deleted += some;
       expect(deleted).toBe(10);
       expect((await pets.add(newPet(), idempotencyKey({ key: 'key-9' }))).replayed).toBe(false);
       expect((await pets.add(newPet(), idempotencyKey({ key: 'key-10' }))).replayed).toBe(true);

@@ -1,13 +1,18 @@
+import { once } from 'node:events';
+import { AddressInfo, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { UsageError } from '../../src/application/errors.js';
+import { postgres as postgresDialect } from '../../src/adapters/persistence/typeorm/dialects/postgres.js';
+import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
 import { freshStore } from '../support/fresh-store.js';
 import { newPostgres, newStandby, TestServer } from '../support/servers.js';
 import { Service } from '../support/service.js';
-import { withDatabase } from '../support/sql.js';
-import { openStoreAt, postgres } from '../support/stores.js';
+import { connectTo, withDatabase } from '../support/sql.js';
+import { openStoreAt, postgres, sqlite } from '../support/stores.js';
 import { describeApiKeyRepository } from './api-key-repository.contract.js';
 import { describeInstances } from './instances.contract.js';
 import { describeLocks } from './locks.contract.js';
+import { copy } from './maintenance.js';
 import { describePetRepository, idempotencyKey, newPet } from './pet-repository.contract.js';
 import { rawQuery } from './raw-query.js';
 
@@ -57,6 +62,33 @@ describe('PostgreSQL', () => {
     expect(await recorded(store.url)).toEqual([used]);
   });
 
+  it('is copied into durably, though it has synchronous_commit=off', async () => {
+    await (await openStoreAt(store.url)).close();
+    for (const sql of RECORDER) await rawQuery(store.url, sql);
+    await alter('SET synchronous_commit = off');
+    const source = await sqlite.create();
+    await addPets(source.url);
+    await copy(source.url, store.url);
+    expect(await recorded(store.url)).toEqual(['on']);
+    await source.remove();
+  });
+
+  it('is copied into once another copy, however long it takes, has ended', async () => {
+    const source = await sqlite.create();
+    await addPets(source.url);
+    await (await openStoreAt(store.url)).close();
+    const session = await connectTo(store.url);
+    await session.query('BEGIN');
+    await session.query(postgresDialect.lockSchema);
+    const copied = copy(source.url, store.url);
+    // Longer than a request waits for a lock.
+    await Promise.race([copied, delay(2_500)]);
+    await session.query('ROLLBACK');
+    expect(await copied).toMatchObject({ pets: 5 });
+    await session.end();
+    await source.remove();
+  });
+
   it('keeps pets exactly, whatever the database sets for its sessions', async () => {
     await alter(`SET default_transaction_isolation = 'serializable'`);
     await alter(`SET client_encoding = 'LATIN1'`);
@@ -80,6 +112,11 @@ describe('PostgreSQL', () => {
     }
   });
 
+  it('may come back if its name cannot be resolved now', () => {
+    expect(postgresDialect.failure({ code: 'EAI_AGAIN' })).toBe('lost');
+    expect(postgresDialect.failure({ code: 'ENOTFOUND' })).toBe('lost');
+  });
+
   it('is rejected at startup while it is read-only', async () => {
     await alter('SET default_transaction_read_only = on');
     await expect(openStoreAt(store.url)).rejects.toThrow(/default_transaction_read_only/);
@@ -93,6 +130,40 @@ describe('PostgreSQL', () => {
     const adding = [pets.add(newPet()), pets.add(newPet()), pets.add(newPet(), idempotencyKey())];
     for (const { status } of await Promise.allSettled(adding)) expect(status).toBe('rejected');
     expect(await pets.list({ limit: 1 })).toEqual([]);
+    const only = discard
+      .replace('CREATE', 'CREATE OR REPLACE')
+      .replace('NULL', `CASE NEW.name WHEN 'Rex' THEN NULL ELSE NEW END`);
+    await rawQuery(store.url, only);
+    const some = ['Rex', 'Bella', 'Max'].map((name) => pets.add(newPet({ name })));
+    for (const { status } of await Promise.allSettled(some)) expect(status).toBe('rejected');
+    // Those that were stored were not stored again.
+    expect((await pets.list({ limit: 10 })).map(({ name }) => name)).toEqual(['Max', 'Bella']);
+  });
+});
+
+describe('a PostgreSQL that ends each connection with the packet that accepts it', () => {
+  const message = (type: string, body: Buffer) => {
+    const head = Buffer.from(`${type}0000`);
+    head.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  const packet = Buffer.concat([
+    message('R', Buffer.alloc(4)),
+    message('Z', Buffer.from('I')),
+    message('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0')),
+  ]);
+
+  it('is unavailable, which ends no process', async () => {
+    const server = createServer((socket) => socket.once('data', () => socket.end(packet)).on('error', () => undefined));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const store = await openStoreAt(`postgres://petstore@127.0.0.1:${port}/petstore`);
+    try {
+      await expect(store.pets.list({ limit: 1 })).rejects.toThrow(DatabaseUnavailable);
+    } finally {
+      await store.close();
+      server.close();
+    }
   });
 });
 
@@ -143,8 +214,7 @@ describe('a PostgreSQL server of its own', () => {
     await server.remove();
   });
 
-  // Today it is set when a connection is opened, and only if it is off then.
-  it.failing('commits durably though its configuration is reloaded with synchronous_commit=off', async () => {
+  it('commits durably though its configuration is reloaded with synchronous_commit=off', async () => {
     const store = await openStoreAt(url());
     try {
       for (const sql of RECORDER) await rawQuery(url(), sql);

@@ -13,7 +13,7 @@ export async function rawQuery(url: string, sql: string): Promise<unknown[][]> {
   if (!url.startsWith('sqlite:')) return query(url, sql);
   const rows = querySqlite(fileOf(url), sql);
   // libsql closes a connection only when its statements are garbage collected; until then the file stays locked.
-  collectGarbage();
+  collectGarbage({ type: 'minor' });
   return rows;
 }
 
@@ -30,7 +30,7 @@ function querySqlite(file: string, sql: string): unknown[][] {
 }
 
 setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
+const collectGarbage = runInNewContext('gc') as (options: { type: 'minor' }) => void;
 
 /** Values as they are in the database, before any column transformer; each as a text. */
 export type RawTables = Record<string, unknown[][]>;

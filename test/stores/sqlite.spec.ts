@@ -3,10 +3,9 @@ import Libsql from 'libsql';
 import { copyFileSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { NodeSecrets } from '../../src/adapters/crypto/node-secrets.js';
-import { StoreUnavailable } from '../../src/application/errors.js';
-import { readConfig } from '../../src/config.js';
-import { openStore } from '../../src/open-store.js';
+import { DatabaseUnavailable } from '../../src/application/errors.js';
+import { readSettings } from '../../src/settings.js';
+import { openDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
 import { describeApiKeyRepository, newKey } from './api-key-repository.contract.js';
@@ -46,14 +45,21 @@ describe('SQLite', () => {
     expect((await pets.add(newPet())).pet.id).toBe(2n);
     another.exec(`UPDATE sqlite_sequence SET seq = 9223372036854775806 WHERE name = 'pet'`);
     expect((await pets.add(newPet())).pet.id).toBe(2n ** 63n - 1n);
-    await expect(pets.add(newPet())).rejects.toThrow(StoreUnavailable);
+    await expect(pets.add(newPet())).rejects.toThrow(DatabaseUnavailable);
     expect((await pets.list({ limit: 10 })).map(({ id }) => id)).toEqual([2n ** 63n - 1n, 2n, 1n]);
   });
 
-  it.failing('rejects a pet whose insert a trigger has discarded', async () => {
+  it('rejects a pet whose insert a trigger has discarded', async () => {
     const { pets } = await store.open();
     another.exec('CREATE TRIGGER discards BEFORE INSERT ON pet BEGIN SELECT RAISE(IGNORE); END');
     await expect(pets.add(newPet())).rejects.toThrow();
+    await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow();
+    another.exec(`DROP TRIGGER discards;
+      CREATE TRIGGER discards BEFORE INSERT ON pet WHEN NEW.name = 'Rex' BEGIN SELECT RAISE(IGNORE); END`);
+    const adding = ['Rex', 'Bella', 'Max'].map((name) => pets.add(newPet({ name })));
+    for (const { status } of await Promise.allSettled(adding)) expect(status).toBe('rejected');
+    // Their transaction was rolled back.
+    expect(await pets.list({ limit: 10 })).toEqual([]);
   });
 
   it('adds once the write of another process has ended, and reads meanwhile', async () => {
@@ -72,14 +78,14 @@ describe('SQLite', () => {
   });
 
   it('rejects what has waited for a write for too long, and does not store it later', async () => {
-    const environment = { DATABASE_URL: store.url, POOL_TIMEOUT: '100', STATEMENT_TIMEOUT: '100' };
-    const { database, databaseLimits } = readConfig(environment);
-    const opened = await openStore(database, databaseLimits, new NodeSecrets(), () => undefined);
+    const { DATABASE_URL } = readSettings({ DATABASE_URL: store.url });
+    const limits = { poolTimeout: 100, statementTimeout: 100, maxWaiting: 1_000 };
+    const opened = await openDatabase(DATABASE_URL, limits, () => undefined);
     const { pets } = opened;
     another.exec('BEGIN IMMEDIATE');
     const adding = [pets.add(newPet()), pets.add(newPet(), idempotencyKey())];
     for (const outcome of await Promise.allSettled(adding))
-      expect(outcome).toEqual({ status: 'rejected', reason: expect.any(StoreUnavailable) });
+      expect(outcome).toEqual({ status: 'rejected', reason: expect.any(DatabaseUnavailable) });
     another.exec('COMMIT');
     await opened.close();
     // Another instance, whose own limits a busy machine does not reach.
@@ -156,7 +162,7 @@ describe('a SQLite file', () => {
     mkdirSync(join(folder, 'folder'));
     copyFileSync('package.json', join(folder, 'text'));
     await expect(openStoreAt(`sqlite:${join(folder, name)}`)).rejects.toThrow(
-      new RegExp(`DATABASE_URL must be .*${name}"`),
+      new RegExp(`${name}" must be a SQLite database`),
     );
   });
 });

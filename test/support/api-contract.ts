@@ -1,6 +1,6 @@
 import { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
 import { int64FromLiteral } from '../../src/domain/int64.js';
-import type { Answer } from './service.js';
+import type { Answer } from './connection.js';
 
 /** Headers that any HTTP answer may have, so that the document need not speak of them. */
 const GENERAL =
@@ -28,10 +28,18 @@ interface ErrorExample {
 
 interface Operation {
   readonly operationId: string;
+  readonly description: string;
+  readonly deprecated?: boolean;
+  readonly parameters: readonly { readonly name: string; readonly schema: Schema }[];
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: Schema }> };
   readonly responses: Record<string, Response>;
 }
 
-interface OpenApi {
+/** An OpenAPI document, as far as tests look into it. */
+export interface OpenApi {
+  readonly info: { readonly version: string };
+  readonly servers: readonly { readonly variables: Record<string, { readonly default: string }> }[];
+  readonly security: unknown;
   readonly paths: Record<string, Record<string, Operation>>;
   readonly components: { readonly schemas: Record<string, Schema> } & Record<string, Record<string, unknown>>;
 }
@@ -40,7 +48,7 @@ interface OpenApi {
 export class ApiContract {
   private static readonly made = new Map<string, ApiContract>();
 
-  private readonly document: OpenApi;
+  readonly document: OpenApi;
   private readonly schemas: Record<string, Schema>;
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly met = new Set<string>();
@@ -56,7 +64,7 @@ export class ApiContract {
     return contract;
   }
 
-  private constructor(readonly json: string) {
+  private constructor(json: string) {
     this.document = JSON.parse(json) as OpenApi;
     const { schemas } = this.document.components;
     // A client must bear a field that is added later; here a field that nobody described is a fault.
@@ -78,7 +86,7 @@ export class ApiContract {
 
   /** Every status, header and error code that the document has and no answer had yet; a code in the words of its example. */
   unmet(): string[] {
-    const parts = this.operations().flatMap(({ operation }) =>
+    const parts = this.operations().flatMap((operation) =>
       Object.entries(operation.responses).flatMap(([status, response]) => {
         const name = nameOf(operation, status, response);
         const { headers, content } = this.resolve(response);
@@ -94,16 +102,15 @@ export class ApiContract {
   private hold(method: string, target: string, { status, headers, body }: Answer): void {
     if (method === 'OPTIONS' && status === 204) return;
     // HEAD is GET without the body.
-    const found = this.operations().find(
-      (each) => each.method === (method === 'HEAD' ? 'get' : method.toLowerCase()) && each.path.test(target),
+    const operation = this.operations().find(
+      (each) => each.method === (method === 'HEAD' ? 'GET' : method) && each.targets.test(target),
     );
     const hasBody = method !== 'HEAD';
     const code = status >= 400 && hasBody ? this.errorCode(status, body) : undefined;
-    if (!found) {
+    if (!operation) {
       if (hasBody && code === undefined) throw new Error('it is no operation, and yet it succeeds');
       return;
     }
-    const { operation } = found;
     const [key, response] = this.responseOf(operation, status, code);
     const name = nameOf(operation, key, response);
     this.met.add(name);
@@ -165,14 +172,12 @@ export class ApiContract {
     if (!validator(value)) throw new Error(this.ajv.errorsText(validator.errors, { dataVar: what }));
   }
 
-  private operations(): { method: string; path: RegExp; operation: Operation }[] {
-    return Object.entries(this.document.paths).flatMap(([path, item]) =>
-      Object.entries(item).map(([method, operation]) => ({
-        method,
-        path: new RegExp(`^/v1${path.replace(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`),
-        operation,
-      })),
-    );
+  /** Every operation of the document, with its method, its path, and the targets that lead to it. */
+  operations(): (Operation & { readonly method: string; readonly path: string; readonly targets: RegExp })[] {
+    return Object.entries(this.document.paths).flatMap(([path, item]) => {
+      const targets = new RegExp(`^/v1${path.replace(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`);
+      return Object.entries(item).map(([method, each]) => ({ ...each, method: method.toUpperCase(), path, targets }));
+    });
   }
 
   private resolve<T extends Ref>(value: T): T {

@@ -1,13 +1,16 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { connect, Socket } from 'node:net';
-import { refuseContentHeaders } from './bodiless.js';
 
-/** An answer as it stood on the wire. */
-export interface WireAnswer {
+/** An answer, its body as text. */
+export interface Answer {
   readonly status: number;
-  /** Header fields in the order and spelling of the answer. */
-  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** The value of a header, or undefined if it is absent; fails if it stands twice. */
+}
+
+/** An answer as it stood on the wire, each header once. */
+export interface WireAnswer extends Answer {
+  /** The value of a header, or undefined if it is absent. */
   header(name: string): string | undefined;
 }
 
@@ -45,15 +48,26 @@ export class Connection {
     });
   }
 
-  /** Sends bytes on a connection of their own and resolves to the first final answer. */
+  /** Opens a connection to the service, and sends bytes. */
+  static async send(port: number, bytes: string | Buffer): Promise<Connection> {
+    const connection = await Connection.open(port);
+    connection.write(bytes);
+    return connection;
+  }
+
+  /**
+   * Sends bytes on a connection of their own and resolves to the first final answer; rejects if nothing comes for `timeout` ms, which
+   * only the connections need that node:cluster was handing to a worker that crashed.
+   */
   static async ask(
     port: number,
     bytes: string | Buffer,
     bodiless = String(bytes).startsWith('HEAD '),
+    timeout = 0,
   ): Promise<WireAnswer> {
-    const connection = await Connection.open(port);
+    const connection = await Connection.send(port, bytes);
     try {
-      connection.write(bytes);
+      connection.socket.setTimeout(timeout, () => connection.destroy());
       return await connection.answer(bodiless);
     } finally {
       connection.destroy();
@@ -80,6 +94,12 @@ export class Connection {
     return this.received.toString('latin1');
   }
 
+  /** Resolves to what was received and not read as an answer, once the connection is closed. */
+  async untilClosed(): Promise<string> {
+    await this.closed;
+    return this.rest;
+  }
+
   destroy(): void {
     this.socket.destroy();
   }
@@ -90,20 +110,28 @@ export class Connection {
     const [line = '', ...lines] = this.received.toString('latin1', 0, end).split('\r\n');
     const status = Number(/^HTTP\/1\.1 ([1-5][0-9]{2}) /.exec(line)?.[1]);
     if (!status) throw new Error(`This is no status line: ${JSON.stringify(line)}`);
-    const fields = lines.map(
-      (text) => /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): (.*)$/.exec(text)?.slice(1) as [string, string],
-    );
-    const header = (name: string) => {
-      const found = fields.filter(([given]) => given.toLowerCase() === name.toLowerCase());
-      if (found.length > 1) throw new Error(`${name} stands ${found.length} times.`);
-      return found[0]?.[1];
-    };
-    refuseContentHeaders(status, header);
-    const length = bodiless || status === 204 || status < 200 ? 0 : Number(header('Content-Length') ?? 0);
+    const headers: Record<string, string> = {};
+    for (const text of lines) {
+      const [, name = '', value = ''] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): (.*)$/.exec(text) ?? [];
+      if (name === '' || name.toLowerCase() in headers) throw new Error(`This is no header, or there twice: ${text}`);
+      headers[name.toLowerCase()] = value;
+    }
+    rejectContentHeaders(status, headers);
+    const length = bodiless || status === 204 || status < 200 ? 0 : Number(headers['content-length'] ?? 0);
     const total = end + 4 + length;
     if (this.received.length < total) return undefined;
     const body = this.received.toString('utf8', end + 4, total);
     this.received = this.received.subarray(total);
-    return { status, fields, body, header };
+    return { status, headers, body, header: (name) => headers[name.toLowerCase()] };
   }
+}
+
+/**
+ * Throws if a response without content has a header of content: 204 must have none (RFC 9110, section 8.6; RFC 9112,
+ * section 6.1), and 304 need not repeat those of the 200.
+ */
+export function rejectContentHeaders(status: number, headers: IncomingHttpHeaders): void {
+  if (status !== 204 && status !== 304) return;
+  const found = ['content-length', 'transfer-encoding'].find((name) => name in headers);
+  if (found) throw new Error(`A response with ${status} has ${found}.`);
 }

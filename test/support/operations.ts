@@ -21,6 +21,7 @@ export interface Operation {
   readonly deprecated?: boolean;
   /** Whether it has a body, which must then be JSON. */
   readonly hasBody?: boolean;
+  readonly takesIdempotencyKey?: boolean;
   /** A request that succeeds once the pet with id 1 exists. */
   readonly valid: OperationRequest;
   readonly success: number;
@@ -30,8 +31,16 @@ export interface Operation {
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const PET_IDS_OF_NO_PET = [
-  ...['0', '-1', '+1', '01', '1.5', '1e0', 'abc', '%ff', '9'.repeat(10_000)],
+  ...['0', '-1', '+1', '01', '1.5', '1e0', 'abc', '%ff', '1.0', '-0', '%2B1', '1%20', '1%0A', '0x1', '1;a=b', '1%2F'],
+  ...['..%2F1', '%D9%A3', '%zz', "1'%20OR%20'1'='1", '9'.repeat(10_000)],
   ...['9223372036854775807', '9223372036854775808', '-9223372036854775809'],
+];
+
+const INVALID_QUERIES = [
+  ...['abc', '0', '101', '1.5', '', '+5', '%205', '05', '1e1', '-1', '1000'].map((limit) => `limit=${limit}`),
+  ...['%35%00', '5%0A', '%zz', '%ff', '%D9%A3'].map((limit) => `limit=${limit}`),
+  ...['', 'Sold', 'lost', 'sold,pending'].map((status) => `status=${status}`),
+  'limit',
 ];
 
 /** Every operation of the interface. A new one needs a row here and `npm run openapi`; the suites derive from this table. */
@@ -43,12 +52,8 @@ export const OPERATIONS: readonly Operation[] = [
     valid: { target: '/v1/pets?limit=2' },
     success: 200,
     invalid: [
-      ...['abc', '0', '101', '1.5', '', '+5', '%205', '05', '1e1', '-1', '1000'].map((limit): InvalidRequest => ({
-        target: `/v1/pets?limit=${limit}`,
-        code: 'invalid_parameter',
-      })),
-      ...['', 'Sold', 'lost', 'sold,pending'].map((status): InvalidRequest => ({
-        target: `/v1/pets?status=${status}`,
+      ...INVALID_QUERIES.map((query): InvalidRequest => ({
+        target: `/v1/pets?${query}`,
         code: 'invalid_parameter',
       })),
       { target: '/v1/pets?status=sold&status=sold', code: 'repeated_parameter' },
@@ -60,6 +65,7 @@ export const OPERATIONS: readonly Operation[] = [
     method: 'POST',
     path: '/pets',
     hasBody: true,
+    takesIdempotencyKey: true,
     valid: { target: '/v1/pets', headers: JSON_TYPE, body: newPetJson() },
     success: 201,
     invalid: [

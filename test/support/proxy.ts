@@ -8,7 +8,6 @@ export class Proxy {
   private held = false;
   private refused = false;
   private losing = 0;
-  private nonsense: Buffer | undefined;
   private awaited: { readonly text: string; readonly resolve: () => void } | undefined;
   private heard: Buffer[] = [];
 
@@ -32,11 +31,6 @@ export class Proxy {
       client.on('close', () => this.pairs.delete(pair));
       client.on('data', (bytes: Buffer) => {
         this.heard.push(bytes);
-        if (this.nonsense) {
-          this.holdAnswers(pair);
-          client.write(this.nonsense);
-          this.nonsense = undefined;
-        }
         if (this.losing > 0) this.loseAnswer(pair);
         else if (this.awaited && bytes.includes(this.awaited.text)) {
           this.loseAnswer(pair, this.awaited.resolve);
@@ -88,11 +82,6 @@ export class Proxy {
   /** Lets the server do what is sent next with this text in it, on any connection, and ends that connection in place of the answer; resolves then. */
   async loseAnswerTo(text: string): Promise<void> {
     await new Promise<void>((resolve) => (this.awaited = { text, resolve }));
-  }
-
-  /** Answers what is sent next, on any connection, with these bytes, and forwards nothing more there. */
-  answerNext(bytes: Buffer): void {
-    this.nonsense = bytes;
   }
 
   /** Of what is sent next, on any connection, lets the server do so much; each time its connection ends in place of the answer. */

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 
-/** Database servers refuse to run as root: there, they run as nobody. */
+/** Database servers do not run as root: there, they run as nobody. */
 const NOBODY = 65_534;
 const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
@@ -104,50 +104,14 @@ export async function newMariadb(...settings: string[]): Promise<TestServer | un
   );
 }
 
-/** The path of the program of Redis; undefined if the machine has none. */
-export const redisProgram = (): string | undefined => binary('redis-server', ['/usr/local/bin']);
-
 /** A new Redis that keeps nothing on disk; undefined if the machine has no binary of it. */
 export async function newRedis(...settings: string[]): Promise<TestServer | undefined> {
-  const program = redisProgram();
+  const program = binary('redis-server', ['/usr/local/bin']);
   if (program === undefined) return undefined;
   return server(
     undefined,
     (_data, port) => [program, '--port', String(port), '--bind', '127.0.0.1', '--save', '', ...settings],
     'Ready to accept connections',
-  );
-}
-
-/**
- * A new node of a cluster of MariaDB with Galera: the first one if `others` is empty, else one that joins those; undefined if the machine has no
- * binaries of it. It is a primary like each of them.
- */
-export async function newGaleraNode(others: readonly TestServer[]): Promise<TestServer | undefined> {
-  const folders = ['/usr/sbin', '/usr/local/sbin'];
-  const [install, mariadbd] = [binary('mariadb-install-db', folders), binary('mariadbd', folders)];
-  const provider = ['/usr/lib/galera/libgalera_smm.so', '/usr/lib64/galera-4/libgalera_smm.so'].find(existsSync);
-  if (!install || !mariadbd || !provider || !binary('rsync', [])) return undefined;
-  let started = false;
-  return server(
-    (data) => [
-      ...[install, '--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal'],
-      '--skip-test-db',
-    ],
-    (data, port) => {
-      const isFirst = others.length === 0 && !started;
-      started = true;
-      const members = others.map((other) => `127.0.0.1:${other.port + 1}`).join();
-      return [
-        ...[mariadbd, '--no-defaults', `--datadir=${data}`, `--port=${port}`, '--bind-address=127.0.0.1'],
-        ...[`--socket=${data}/socket`, `--pid-file=${data}/pid`, '--innodb-buffer-pool-size=32M'],
-        ...['--wsrep-on=ON', `--wsrep-provider=${provider}`, '--binlog-format=ROW', '--innodb-autoinc-lock-mode=2'],
-        ...[`--wsrep-cluster-address=gcomm://${members}`, `--wsrep-node-address=127.0.0.1:${port + 1}`],
-        ...['--wsrep-sst-method=rsync', `--wsrep-sst-receive-address=127.0.0.1:${port + 3}`],
-        `--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:${port + 1};ist.recv_addr=127.0.0.1:${port + 2};gcache.size=16M`,
-        ...(isFirst ? ['--wsrep-new-cluster'] : []),
-      ];
-    },
-    'ready for connections',
   );
 }
 
@@ -160,7 +124,7 @@ export async function server(
   const folder = mkdtempSync(join(tmpdir(), 'petstore-server-'));
   if (asNobody.uid !== undefined) chownSync(folder, NOBODY, NOBODY);
   const data = join(folder, 'data');
-  const port = await freePorts();
+  const port = await freePort();
   let running: ChildProcess | undefined;
 
   const launch = ([command, ...args]: string[]): ChildProcess =>
@@ -224,31 +188,13 @@ export function binary(name: string, folders: readonly string[]): string | undef
 
 /** A TCP port of the loopback that nobody listens on. */
 export function freePort(): Promise<number> {
-  return taken(0);
-}
-
-/** Listens on a TCP port of the loopback for a moment, any free one if it is 0; resolves to it, and rejects if it is taken. */
-function taken(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once('error', reject);
-    probe.listen(port, '127.0.0.1', () => {
+    probe.listen(0, '127.0.0.1', () => {
       const { port } = probe.address() as AddressInfo;
       probe.close(() => resolve(port));
     });
   });
-}
-
-/** The first of four ports in a row that nobody listens on: a node of Galera has so many. */
-async function freePorts(): Promise<number> {
-  for (;;) {
-    const port = await freePort();
-    try {
-      for (const next of [1, 2, 3]) await taken(port + next);
-      return port;
-    } catch {
-      // Others will be free.
-    }
-  }
 }
 
 /** A kind of database server that the tests want. */

@@ -1,23 +1,16 @@
-import { connect } from 'node:net';
-import { IncomingHttpHeaders, request as httpRequest, Server } from 'node:http';
+import { request as httpRequest, Server } from 'node:http';
 import { INestApplication } from '@nestjs/common';
-import { ApiDocument } from '../../src/adapters/http/docs/api-document.js';
+import { openApiDocument } from '../../src/adapters/http/docs/document.js';
 import { Log } from '../../src/adapters/log/log.js';
 import { createApp } from '../../src/app.js';
 import { HealthService } from '../../src/application/health.service.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
-import { readConfig } from '../../src/config.js';
-import { FromThePort } from '../../src/process/serve.js';
+import { readSettings } from '../../src/settings.js';
+import { listen } from '../../src/adapters/net/listen.js';
 import { ApiContract } from './api-contract.js';
-import { refuseContentHeaders } from './bodiless.js';
+import { type Answer, Connection, rejectContentHeaders } from './connection.js';
 
-/** An answer, its body as text. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly rawHeaders: string[];
-  readonly body: string;
-}
+export type { Answer };
 
 /** What to ask for. */
 export interface Ask {
@@ -30,11 +23,12 @@ export interface Ask {
 
 /** The service as production runs it, listening on the loopback. */
 export class Service {
+  private document: string | undefined;
+
   private constructor(
     readonly app: INestApplication,
     readonly port: number,
     readonly key: string,
-    private readonly source: FromThePort,
   ) {}
 
   /**
@@ -46,14 +40,14 @@ export class Service {
     write: (line: string) => void = () => undefined,
     port = 0,
   ): Promise<Service> {
-    const config = readConfig({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...environment });
-    const app = await createApp(config, new Log(config.log, write));
-    const source = new FromThePort({ host: '127.0.0.1', port, stopDelay: 0, takeTimeout: 0 });
-    const actual = Number(new URL(await source.open(app.getHttpServer() as Server)).port);
+    const settings = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...environment });
+    const app = await createApp(settings, new Log(settings, write));
+    const address = await listen(app.getHttpServer() as Server, port, '127.0.0.1', 'PORT');
     const keys = app.get(ApiKeyService);
-    const others = config.apiKeys.length > 0 ? 0 : (await keys.list()).length;
-    const key = config.apiKeys[0] ?? (await keys.create(others === 0 ? 'test' : `test-${others}`)).text;
-    return new Service(app, actual, key, source);
+    const [configured] = settings.API_KEYS;
+    const others = configured ? 0 : (await keys.list()).length;
+    const key = configured ?? (await keys.create(others === 0 ? 'test' : `test-${others}`)).text;
+    return new Service(app, Number(new URL(address).port), key);
   }
 
   /**
@@ -62,14 +56,15 @@ export class Service {
    */
   async send(path: string, ask: Ask = {}): Promise<Answer> {
     const answer = await this.exchange(path, ask);
-    refuseContentHeaders(answer.status, (name) => answer.headers[name.toLowerCase()]);
+    rejectContentHeaders(answer.status, answer.headers);
     if (/^\/v1(?:[/?]|$)/.test(path)) this.contract().check(ask.method ?? 'GET', path, answer);
     return answer;
   }
 
   /** The service's own OpenAPI document, as a contract. */
   contract(): ApiContract {
-    return ApiContract.of(this.app.get(ApiDocument).texts().json);
+    this.document ??= JSON.stringify(openApiDocument(this.app));
+    return ApiContract.of(this.document);
   }
 
   /** Sends a JSON text, or what becomes one, to createPet. */
@@ -78,33 +73,15 @@ export class Service {
     return this.send('/v1/pets', { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body });
   }
 
-  /** Writes bytes to a connection and resolves to all that comes back until it is closed, or until nothing more comes for `quiet` ms. */
-  raw(text: string | Buffer, quiet = 300): Promise<string> {
-    return new Promise((resolve, reject) => {
-      let received = '';
-      const socket = connect(this.port, '127.0.0.1', () => socket.write(text));
-      const done = () => {
-        socket.destroy();
-        resolve(received);
-      };
-      let timer = setTimeout(done, 5_000);
-      socket.setEncoding('latin1');
-      socket.on('data', (chunk: string) => {
-        received += chunk;
-        clearTimeout(timer);
-        timer = setTimeout(done, quiet);
-      });
-      socket.on('close', () => {
-        clearTimeout(timer);
-        resolve(received);
-      });
-      socket.on('error', (error) => (received === '' ? reject(error) : done()));
-    });
+  /** Sends bytes, and resolves to all that comes back until the connection is closed, or nothing more for some ms. */
+  async raw(text: string, quiet = 5_000): Promise<string> {
+    const connection = await Connection.send(this.port, text);
+    connection.socket.setTimeout(quiet, () => connection.destroy());
+    return connection.untilClosed();
   }
 
   async stop(): Promise<void> {
     this.app.get(HealthService).beginStop();
-    await this.source.close();
     await this.app.close();
   }
 
@@ -127,7 +104,6 @@ export class Service {
             resolve({
               status: response.statusCode ?? 0,
               headers: response.headers,
-              rawHeaders: response.rawHeaders,
               body: Buffer.concat(chunks).toString(),
             }),
           );

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { NodeSecrets } from '../../src/adapters/crypto/node-secrets.js';
-import { openStore, Store } from '../../src/open-store.js';
-import { readConfig } from '../../src/config.js';
+import { openDatabase, OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { databaseLimits, readSettings } from '../../src/settings.js';
 import { sourceDigest } from './program.js';
 import { dropDatabase, query, withDatabase } from './sql.js';
 
@@ -67,7 +66,7 @@ async function sqliteTemplate(): Promise<string> {
 }
 
 /** Opens the store at a URL, as the service does; if it lasts, what was stored there before is there. */
-export function openStoreAt(url: string): Promise<Store> {
-  const { database, databaseLimits } = readConfig({ DATABASE_URL: url });
-  return openStore(database, databaseLimits, new NodeSecrets(), () => undefined);
+export function openStoreAt(url: string): Promise<OpenDatabase> {
+  const settings = readSettings({ DATABASE_URL: url });
+  return openDatabase(settings.DATABASE_URL, databaseLimits(settings), () => undefined);
 }

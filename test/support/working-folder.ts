@@ -162,11 +162,11 @@ export class RunningService {
   }
 }
 
-/** Resolves once the condition holds; rejects after 30 s. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 30_000;
+/** Resolves once the condition holds; rejects after so many milliseconds. */
+export async function until(condition: () => boolean | Promise<boolean>, timeout = 30_000): Promise<void> {
+  const end = performance.now() + timeout;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`Not within 30 s: ${condition.toString()}`);
+    if (performance.now() > end) throw new Error(`Not within ${timeout} ms: ${condition.toString()}`);
     await delay(20);
   }
 }

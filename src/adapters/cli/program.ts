@@ -1,38 +1,70 @@
-import { Command } from 'commander';
-import { Actions, Print, Surroundings } from './actions.js';
-import { addCheckCommand } from './check.command.js';
-import { addBackupCommands } from './backup.command.js';
-import { addCompletionCommand } from './completion.command.js';
-import { addCopyCommand } from './copy.command.js';
-import { addExamples } from './examples.js';
+import { Command, InvalidArgumentError } from 'commander';
+import { PET_STATUSES } from '../../domain/pets/pet.js';
+import type { CommandContext } from './command-context.js';
+import { addDatabaseCommands } from './database.commands.js';
 import { addKeysCommand } from './keys.command.js';
-import { addMigrateCommand } from './migrate.command.js';
-import { addSeedCommand } from './seed.command.js';
-import { addServeCommand } from './serve.command.js';
+import { plural } from './text.js';
+
+/** How many sample pets are created at a time: they share commits. */
+const BATCH = 256;
+
+const NAMES = ['Bella', 'Max', 'Luna', 'Rocky', 'Daisy', 'Bruno', 'Minka', 'Felix', 'Nemo', 'Dory'];
 
 /**
- * The `petstore` command; `print` takes what goes to standard output, line by line. It throws `CommanderError`, once it has said what is
- * wrong, if it is misused, and after `--help` and `--version` too, whose `exitCode` is 0.
+ * The `petstore` command. Throws `CommanderError` after a misuse, and with `exitCode` 0 after `--help` and `--version`.
  */
-export function program(actions: Actions, print: Print, surroundings: Surroundings): Command {
+export function program(context: CommandContext): Command {
   const petstore = new Command('petstore')
-    .description('The pet store service. Settings come from the environment and from .env; example-env prints them.')
-    .version(surroundings.version)
+    .description(
+      'The pet store service. Its settings are environment variables, also read from .env: see "check --verbose".',
+    )
+    .version(context.version)
     .exitOverride()
-    .showHelpAfterError('Add --help for what there is.');
-  addExamples(petstore, 'serve --port 8080', 'keys create --name shop --expires 90d', 'check --json');
-  addServeCommand(petstore, actions, print, surroundings);
-  addKeysCommand(petstore, actions, print, surroundings);
-  addSeedCommand(petstore, actions, print, surroundings);
-  addMigrateCommand(petstore, actions, print);
-  addCopyCommand(petstore, actions, print, surroundings);
-  addCheckCommand(petstore, actions, print, surroundings);
-  addBackupCommands(petstore, actions, print);
+    .showHelpAfterError('Add --help for usage.');
+
+  petstore
+    .command('serve')
+    .description('serve the API over HTTP; the default command')
+    .action(() => context.serve());
+
+  addKeysCommand(petstore, context);
+
+  petstore
+    .command('seed')
+    .description('create sample pets')
+    .requiredOption('--count <n>', 'how many pets to create', count)
+    .action(async ({ count }: { count: number }) => {
+      await context.withServices(async ({ pets }) => {
+        for (let done = 0; done < count; done += BATCH) {
+          const size = Math.min(BATCH, count - done);
+          await Promise.all(Array.from({ length: size }, (_, i) => pets.create(samplePet(done + i))));
+        }
+      });
+      context.print(`Created ${plural(count, 'pet')}.`);
+    });
+
+  addDatabaseCommands(petstore, context);
+
   petstore
     .command('openapi')
     .description('print the OpenAPI document')
-    .option('--json', 'as JSON in place of YAML')
-    .action(async ({ json }: { json?: true }) => print((await actions.openApi(json ? 'json' : 'yaml')).trimEnd()));
-  addCompletionCommand(petstore, print);
+    .option('--json', 'print JSON instead of YAML')
+    .action(async ({ json }: { json?: true }) => {
+      context.print((await context.openApi(json ? 'json' : 'yaml')).trimEnd());
+    });
+
   return petstore;
+}
+
+function samplePet(index: number) {
+  return {
+    name: NAMES[index % NAMES.length]!,
+    categoryId: BigInt(1 + (index % 6)),
+    status: PET_STATUSES[index % PET_STATUSES.length]!,
+  };
+}
+
+function count(text: string): number {
+  if (/^[1-9][0-9]{0,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be an integer from 1 to 9999999.');
 }

@@ -1,35 +1,33 @@
-import { applyDecorators, UseGuards } from '@nestjs/common';
+import { applyDecorators, CanActivate, ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { ApiIncludeEndpoint, ApiOperation, type ApiOperationOptions } from '@nestjs/swagger';
-import { AcceptsJsonGuard } from './body/accepts-json.guard.js';
-import { commonFailures, type Headers } from './docs/answers.js';
+import { ApiError } from './errors/api-error.js';
+import type { Request } from './server/request.js';
 
-const OperationId = Reflector.createDecorator<string>();
+/** The operationId of a handler. */
+export const OperationId = Reflector.createDecorator<string>();
 
-/** What is said of an operation. */
-interface Words extends ApiOperationOptions {
-  readonly operationId: string;
-  /** What became of the request if the store cannot answer. */
-  readonly unavailable: string;
-  /** The headers that all its answers have. */
-  readonly headers?: Headers;
-}
-
-/** Makes a handler an operation of the interface: its name and words, what every operation answers, and the check that its client takes it. */
-export function Operation({ unavailable, headers, ...words }: Words): MethodDecorator {
+/** Makes a handler an operation of the interface: part of its document, and with a check of `Accept`. */
+export function Operation(options: ApiOperationOptions & { readonly operationId: string }): MethodDecorator {
   return applyDecorators(
-    OperationId(words.operationId),
+    OperationId(options.operationId),
     UseGuards(AcceptsJsonGuard),
     ApiIncludeEndpoint(),
-    ApiOperation(words),
-    ...commonFailures(unavailable, headers),
+    ApiOperation(options),
   );
 }
 
-const operations = new WeakMap<object, string | undefined>();
-
-/** The name of the operation that a handler is; undefined if it is none. */
-export function operationOf(handler: object): string | undefined {
-  if (!operations.has(handler)) operations.set(handler, Reflect.getMetadata(OperationId.KEY, handler) as string);
-  return operations.get(handler);
+/** Rejects a request whose `Accept` excludes JSON, before it has an effect (RFC 9110, section 12.5.1). */
+@Injectable()
+class AcceptsJsonGuard implements CanActivate {
+  canActivate(context: ExecutionContext): true {
+    const request = context.getArgByIndex<Request>(0);
+    const { accept } = request.headers;
+    // An empty list excludes nothing.
+    if (!accept) return true;
+    // Parameters besides the weight, such as a version or a charset, do not exclude JSON either.
+    request.headers.accept = accept.replace(/;(?!\s*q=)[^;,]*/gi, '');
+    if (request.accepts('application/json')) return true;
+    throw ApiError.of('not_acceptable');
+  }
 }

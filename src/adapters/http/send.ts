@@ -1,37 +1,23 @@
 import type { ServerResponse } from 'node:http';
-import type { HeaderList } from './header-list.js';
 
-/**
- * Sends a JSON text, which nobody but its client may keep (RFC 9111, section 5.2.2.5); of `latin1`, if its characters are the bytes to send.
- */
-export function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: string,
-  headers: HeaderList = [],
-  encoding: 'latin1' | 'utf8' = 'utf8',
-): void {
-  // The client was refused meanwhile, for what it sent behind the head.
+/** Header fields as Node writes them raw: names and values in turn. */
+export type HeaderList = readonly string[];
+
+/** Sends a JSON text, which must not be cached (RFC 9111, section 5.2.2.5). */
+export function sendJson(response: ServerResponse, status: number, body: string, headers: HeaderList = []): void {
+  // The rest of the request was malformed, and an error has been sent meanwhile.
   if (response.headersSent) return;
-  const length = Buffer.byteLength(body, encoding);
-  response.writeHead(status, [
-    'Content-Type',
-    'application/json',
-    'Content-Length',
-    String(length),
-    'Cache-Control',
-    'no-store',
-    ...headers,
-  ]);
-  // Node writes what is given to `end` apart from what ends it, and so by a list of buffers: as one text an answer takes a tenth less of the processor.
+  const length = Buffer.byteLength(body);
+  const own = ['Content-Type', 'application/json', 'Content-Length', String(length), 'Cache-Control', 'no-store'];
+  response.writeHead(status, [...own, ...headers]);
+  // Corked, head and body are one write; latin1 need not be encoded. Together this saves a tenth of the CPU time.
   response.cork();
-  // A text of ASCII alone is the same in both encodings, and Node writes the shorter one sooner.
-  response.write(body, length === body.length ? 'latin1' : encoding);
+  response.write(body, length === body.length ? 'latin1' : 'utf8');
   response.uncork();
   response.end();
 }
 
-/** Sends an answer of 204, which has no body. */
+/** Sends a response with status 204, which has no body. */
 export function sendNoContent(response: ServerResponse, headers: HeaderList = []): void {
   if (response.headersSent) return;
   response.writeHead(204, [...headers, 'Cache-Control', 'no-store']);

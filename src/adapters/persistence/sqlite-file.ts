@@ -1,63 +1,41 @@
-import { closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { closeSync, fstatSync, mkdirSync, openSync, readSync, realpathSync } from 'node:fs';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import { quoted, UsageError } from '../../application/errors.js';
+import { LastingUrl } from './database-url.js';
 
 /** How a SQLite database begins (https://www.sqlite.org/fileformat.html, section 1.3). */
 const MAGIC = 'SQLite format 3\0';
 
-/** What a setting takes that names a SQLite database, be it there or not. */
-export const SQLITE_FILE = 'sqlite:FILE, a file that is a database or can be made';
+/**
+ * Resolves the path of a SQLite database; any other URL stays as it is. Only before its first connection: to close the
+ * file again would release the locks of all connections of this process (https://www.sqlite.org/howtocorrupt.html,
+ * section 2.2).
+ */
+export function resolved<Url extends LastingUrl>(url: Url): Url {
+  return url.engine === 'sqlite' ? { ...url, file: sqliteFile(url.file, url.mustExist) } : url;
+}
 
 /**
- * Makes the file of a SQLite database, and its folder, the owner's alone, if they are not there. Throws `UsageError`, one line that
- * begins with the setting's `name`, if there can be no database at this path.
+ * Creates the file of a SQLite database, and its folder, for the owner alone, unless it exists or must exist. Returns
+ * the path without symbolic links; throws `UsageError` if it cannot be that of a database.
  */
-export function makeSqliteFile(name: string, file: string): void {
-  const trouble = troubleOf(file, true);
-  if (trouble !== undefined) throw new UsageError(`${name} must be ${SQLITE_FILE}; ${trouble}.`);
-}
-
-/** Throws `UsageError`, one line that begins with the `name` of what names the file, if it is no SQLite database; makes nothing. */
-export function findSqliteFile(name: string, file: string): void {
-  const trouble = troubleOf(file, false);
-  if (trouble !== undefined) throw new UsageError(`${name} must name a SQLite database that is there; ${trouble}.`);
-}
-
-/** What is wrong with a path at which something is that is no file, and that nothing may take the place of; undefined if a file is there, or nothing. */
-export function noFile(path: string): string | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === false ? `${quoted(path)} is no file` : undefined;
-}
-
-const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
-
-function troubleOf(file: string, mayMake: boolean): string | undefined {
-  const shown = quoted(file);
+export function sqliteFile(file: string, mustExist = false): string {
+  let problem = 'is not a SQLite database';
   try {
-    if (mayMake) makeFolder(dirname(resolve(file)));
-    // A pipe is not waited for.
-    const opened = openSync(file, O_NONBLOCK | (mayMake ? O_RDWR | O_APPEND | O_CREAT : O_RDONLY), 0o600);
+    if (!mustExist) mkdirSync(dirname(resolve(file)), { recursive: true, mode: 0o700 });
+    const opened = openSync(file, mustExist ? 'r' : 'a+', 0o600);
     try {
-      if (!fstatSync(opened).isFile()) return `${shown} is no file`;
       const head = Buffer.alloc(MAGIC.length);
-      const length = readSync(opened, head, 0, MAGIC.length, 0);
-      return length > 0 && head.toString('latin1') !== MAGIC ? `${shown} is no SQLite database` : undefined;
+      const length = fstatSync(opened).isFile() ? readSync(opened, head) : undefined;
+      if (length === 0 || head.toString('latin1') === MAGIC) return realpathSync(file);
     } finally {
       closeSync(opened);
     }
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException;
-    return `${shown} cannot be ${syscall === 'mkdir' ? 'made, nor its folder' : 'opened'} (${code})`;
+    const { code } = error as NodeJS.ErrnoException;
+    // A relative path alone does not show that the command runs in the wrong folder.
+    const missing = isAbsolute(file) ? 'does not exist' : `does not exist in ${process.cwd()}`;
+    problem = code === 'ENOENT' ? missing : `cannot be opened or created (${code})`;
   }
-}
-
-/** Makes a folder, and those it is in, the owner's alone. Not by mkdir's `recursive`, which tries for ever if a folder cannot be made in one that is there, as in /proc. */
-export function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder, 0o700);
-  } catch (error) {
-    // Another process was quicker.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
+  throw new UsageError(`${quoted(file)} must be a SQLite database${mustExist ? '' : ' or a new file'}; it ${problem}.`);
 }

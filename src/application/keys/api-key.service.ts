@@ -1,109 +1,94 @@
-import { ApiKey, isIssuedKey, KEY_RANDOM_LENGTH, keyPrefix, keyText, retiredName } from '../../domain/keys/api-key.js';
+import { createHash, randomInt } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import {
+  ApiKey,
+  BASE62,
+  isIssuedKey,
+  KEY_RANDOM_LENGTH,
+  keyPrefix,
+  keyText,
+  retiredName,
+} from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
-import { KeyRefusal, KeyRefused, UsageError } from '../errors.js';
-import { Secrets } from '../secrets.port.js';
+import { KeyRejected, UsageError } from '../errors.js';
 
-/** For how long after it was asked for a key is taken for valid, in milliseconds, if the store cannot tell that it changed. */
-const TRUSTED_FOR = 4_000;
+/** For how long a valid key is cached, in milliseconds: at most that long after a revocation replicas accept it. */
+const CACHE_TTL = 4_000;
 
-/** Before when a key must end: from the year 10000 on, a time is written with more characters than the store has room for. */
-const END_OF_TIME = Date.UTC(10_000, 0);
+const CACHE_SIZE = 10_000;
 
-/** The most keys remembered as valid. */
-const MAX_REMEMBERED = 10_000;
-
-interface Remembered {
+/** A new key, and its text, which is not stored. */
+export interface IssuedKey {
+  readonly text: string;
   readonly key: ApiKey;
-  readonly revision: number | undefined;
-  /** On the monotonic clock. */
-  readonly trustedUntil: number;
 }
 
-/** A use that is not stored yet: counted on every request, and so in numbers that change in place. Times as of `Date.now`, 0 for never. */
-interface UnrecordedUse {
-  readonly name: string;
-  lastUsedAt: number;
-  getPetCalls: number;
-  lastGetPetAt: number;
-}
-
-/** Issues, rotates, revokes and checks API keys, and keeps count of their use. */
+/** Issues, rotates, revokes and checks API keys, and records their use. */
 export class ApiKeyService {
-  private readonly configured = new Map<string, ApiKey>();
-  private readonly remembered = new Map<string, Remembered>();
-  private unrecorded = new Map<string, UnrecordedUse>();
+  private readonly configured: ReadonlyMap<string, ApiKey>;
+  /** Valid keys by their text, with the version of the database at which they were read. */
+  private readonly cache = new LRUCache<string, { readonly key: ApiKey; readonly version: number | undefined }>({
+    max: CACHE_SIZE,
+    ttl: CACHE_TTL,
+  });
+  /** Uses that are not stored yet, by the digest of the key. */
+  private unrecorded = new Map<string, KeyUse>();
 
-  /**
-   * `configured` are the texts of keys that are valid besides the stored ones, for as long as the process runs. Both clocks are in
-   * milliseconds: `now` is that on the wall, by which keys expire, and `elapsed` one that nobody sets.
-   */
+  /** `configured` are the texts of further keys, which are valid but not stored. `now` is the wall clock. */
   constructor(
     private readonly keys: ApiKeyRepository,
-    private readonly secrets: Secrets,
     configured: readonly string[],
     private readonly now: () => number = Date.now,
-    private readonly elapsed: () => number = () => performance.now(),
   ) {
-    const createdAt = new Date(now());
-    for (const [index, text] of configured.entries()) {
-      const digest = secrets.digest(text);
-      const name = `configured-${index + 1}`;
-      this.configured.set(digest, { digest, name, prefix: '', createdAt, expiresAt: null, revokedAt: null });
-    }
+    const unlimited = { prefix: '', createdAt: new Date(now()), expiresAt: null, revokedAt: null };
+    this.configured = new Map(
+      configured.map((text, i) => {
+        const digest = digestOf(text);
+        return [digest, { digest, name: `configured-${i + 1}`, ...unlimited }];
+      }),
+    );
   }
 
-  /** Issues a key, whose name no other key has that is valid. Its text is returned here and never again. */
-  async create(name: string, expiresAt: Date | null = null): Promise<{ text: string; key: ApiKey }> {
+  /** Issues a key; rejects with `UsageError` if the name is invalid or that of a valid key. */
+  async create(name: string, expiresAt: Date | null = null): Promise<IssuedKey> {
     if (!/^[\x21-\x7e]([\x20-\x7e]{0,62}[\x21-\x7e])?$/.test(name)) {
-      throw new UsageError(
-        'The name of a key must be 1 to 64 printable ASCII characters, without a space at either end.',
-      );
+      throw new UsageError('The name of a key must be 1 to 64 printable ASCII characters, no space at either end.');
     }
-    const namesake = (await this.keys.list()).find((key) => key.name === name && this.isValid(key));
-    if (namesake) {
-      throw new UsageError(
-        `A key with the name "${name}" is there (${namesake.prefix}); revoke it, or take another name.`,
-      );
-    }
-    const issued = this.make(name, expiresAt);
+    const issued = this.issue(name, expiresAt);
     await this.keys.add(issued.key);
     return issued;
   }
 
   /**
-   * Issues a key in the place of the one valid key that has this name or this prefix, and that goes on under its `retiredName` for so many
-   * milliseconds, or until its own end if that is sooner. If no expiry is given, the new one ends after as long as the old one was made for.
+   * Issues a key that replaces the valid key with this name or prefix. The old key is renamed to its `retiredName` and
+   * stays valid for the overlap, in milliseconds, but no longer than before. By default the new key has the lifetime of
+   * the old one.
    */
-  async rotate(
-    nameOrPrefix: string,
-    overlap: number,
-    expiresAt?: Date,
-  ): Promise<{ text: string; key: ApiKey; old: ApiKey }> {
-    const all = await this.keys.list();
-    const found = this.oneCalled(nameOrPrefix, all);
-    if (!this.isValid(found)) {
-      throw new UsageError(`The key "${nameOrPrefix}" has ended; "petstore keys create" makes another of its name.`);
-    }
-    const name = retiredName(found.name);
-    const namesake = all.find((key) => key.name === name && this.isValid(key));
-    if (namesake) {
-      const end = namesake.expiresAt ? `, or wait until it ends on ${namesake.expiresAt.toISOString()}` : '';
-      throw new UsageError(`A key with the name "${name}" is still valid (${namesake.prefix}); revoke it${end}.`);
-    }
+  async rotate(nameOrPrefix: string, overlap: number, expiresAt?: Date): Promise<IssuedKey & { readonly old: ApiKey }> {
+    const found = await this.findValid(nameOrPrefix);
     const now = this.now();
-    const life = found.expiresAt && found.expiresAt.getTime() - found.createdAt.getTime();
-    const issued = this.make(found.name, expiresAt ?? (life === null ? null : new Date(now + life)));
-    const end = new Date(Math.min(now + overlap, found.expiresAt?.getTime() ?? Infinity));
-    if (!(await this.keys.rotate(found, { name, expiresAt: end }, issued.key))) {
-      throw new UsageError(`The key "${found.name}" was changed meanwhile; "petstore keys list" shows what it is now.`);
+    const lifetime = found.expiresAt && found.expiresAt.getTime() - found.createdAt.getTime();
+    const issued = this.issue(found.name, expiresAt ?? (lifetime === null ? null : new Date(now + lifetime)));
+    const retired = {
+      name: retiredName(found.name),
+      expiresAt: new Date(Math.min(now + overlap, found.expiresAt?.getTime() ?? Infinity)),
+    };
+    if (!(await this.keys.rotate(found, retired, issued.key))) {
+      throw new UsageError(`The key "${found.name}" has just been changed by another command. Try again.`);
     }
-    return { ...issued, old: { ...found, name, expiresAt: end } };
+    return { ...issued, old: { ...found, ...retired } };
   }
 
-  /** Issues a first key if there is none, configured ones included; undefined if there is. */
+  /** Issues a key named "first" and resolves to its text, unless a key is stored. */
   async createFirst(): Promise<string | undefined> {
-    if (this.configured.size > 0 || (await this.keys.list()).length > 0) return undefined;
-    return (await this.create('first')).text;
+    if ((await this.keys.list()).length > 0) return undefined;
+    try {
+      return (await this.create('first')).text;
+    } catch (error) {
+      // Another instance that starts now has created it.
+      if (error instanceof UsageError) return undefined;
+      throw error;
+    }
   }
 
   /** All stored keys, oldest first. */
@@ -111,142 +96,103 @@ export class ApiKeyService {
     return this.keys.list();
   }
 
-  /** Revokes the one valid key that has this name or this prefix, or if none is valid the one unrevoked; resolves to it as it now is. */
+  /** Revokes the valid key with this name or prefix. */
   async revoke(nameOrPrefix: string): Promise<ApiKey> {
-    const key = this.oneCalled(nameOrPrefix, await this.keys.list());
+    const key = await this.findValid(nameOrPrefix);
     const revokedAt = new Date(this.now());
     await this.keys.revoke(key.digest, revokedAt);
     return { ...key, revokedAt };
   }
 
   /**
-   * The key whose text this is; throws or rejects with `KeyRefused` if it is none, revoked or expired. A key that was found
-   * valid is answered at once for as long as the store says that nothing changed, or for a few seconds if it cannot say.
+   * The key with this text; throws or rejects with `KeyRejected` if it does not exist, is revoked or expired. A cached
+   * key is returned synchronously. The cache is valid until the database changes; a server cannot tell, so there it is
+   * valid for a few seconds.
    */
   authenticate(text: string): ApiKey | Promise<ApiKey> {
-    const known = this.remembered.get(text);
-    if (
-      known &&
-      known.revision === this.keys.revision() &&
-      this.elapsed() < known.trustedUntil &&
-      this.isValid(known.key)
-    )
-      return known.key;
+    const cached = this.cache.get(text);
+    if (cached && cached.version === this.keys.version() && this.isValid(cached.key)) return cached.key;
     return this.check(text);
   }
 
-  /** Whether the text is that of a key that was found valid when it was last looked at. */
-  hasAccepted(text: string): boolean {
-    return this.remembered.has(text);
-  }
-
   /** Notes that the key was used now. */
-  noteUse(key: ApiKey): void {
-    this.unrecordedUse(key).lastUsedAt = this.now();
+  noteUse({ digest, name }: ApiKey): void {
+    this.note({ digest, name, lastUsedAt: new Date(this.now()), getPetCalls: 0, lastGetPetAt: null });
   }
 
-  /** Notes that the key was used for getPet now, besides `noteUse`. */
-  noteGetPet(key: ApiKey): void {
-    const use = this.unrecordedUse(key);
-    use.getPetCalls++;
-    use.lastGetPetAt = this.now();
+  /** Notes that getPet was called with the key now. */
+  noteGetPet({ digest, name }: ApiKey): void {
+    const now = new Date(this.now());
+    this.note({ digest, name, lastUsedAt: now, getPetCalls: 1, lastGetPetAt: now });
   }
 
-  /** Stores the uses that were noted since the last call. They are kept for the next one if the store cannot answer. */
+  /** Stores the uses noted since the last call. If that fails, the next call stores them. */
   async recordUses(): Promise<void> {
     if (this.unrecorded.size === 0) return;
     const uses = this.unrecorded;
     this.unrecorded = new Map();
     try {
-      await this.keys.recordUses([...uses].map(([digest, use]) => keyUse(digest, use)));
+      await this.keys.recordUses([...uses.values()]);
     } catch (error) {
-      for (const [digest, use] of uses) {
-        const since = this.unrecorded.get(digest);
-        this.unrecorded.set(digest, since ? sum(use, since) : use);
-      }
+      const later = this.unrecorded;
+      this.unrecorded = uses;
+      for (const use of later.values()) this.note(use);
       throw error;
     }
   }
 
-  /** What each key has been used for, as far as it was recorded, with the name that it now has. */
+  /** The recorded uses of each key, with its current name. */
   async uses(): Promise<KeyUse[]> {
     const names = new Map((await this.keys.list()).map(({ digest, name }) => [digest, name]));
     return (await this.keys.uses()).map((use) => ({ ...use, name: names.get(use.digest) ?? use.name }));
   }
 
-  /** The one valid key that has this name or this prefix, or if none is valid the one unrevoked. */
-  private oneCalled(nameOrPrefix: string, all: readonly ApiKey[]): ApiKey {
-    const found = all.filter((key) => key.name === nameOrPrefix || key.prefix === nameOrPrefix);
-    const valid = found.filter((key) => this.isValid(key));
-    const [key, ...others] = valid.length > 0 ? valid : found.filter((key) => !key.revokedAt);
-    if (!key) {
-      throw new UsageError(
-        found.length > 0
-          ? `The key "${nameOrPrefix}" is revoked already.`
-          : `No key has the name or the prefix "${nameOrPrefix}"; "petstore keys list" shows them.`,
-      );
-    }
-    if (others.length > 0) {
-      const prefixes = [key, ...others].map((each) => each.prefix).join(', ');
-      throw new UsageError(`More than one key is called "${nameOrPrefix}"; name one by its prefix: ${prefixes}.`);
-    }
-    return key;
-  }
-
-  /** A new key, which is not stored yet. */
-  private make(name: string, expiresAt: Date | null): { text: string; key: ApiKey } {
-    const now = this.now();
-    if (expiresAt && !(expiresAt.getTime() > now && expiresAt.getTime() < END_OF_TIME))
-      throw new UsageError('The expiry of a key must lie in the future, and before the year 10000.');
-    const text = keyText(this.secrets.random(KEY_RANDOM_LENGTH));
-    const digest = this.secrets.digest(text);
-    return {
-      text,
-      key: { digest, name, prefix: keyPrefix(text), createdAt: new Date(now), expiresAt, revokedAt: null },
-    };
-  }
-
-  private unrecordedUse(key: ApiKey): UnrecordedUse {
-    let use = this.unrecorded.get(key.digest);
-    if (!use) {
-      use = { name: key.name, lastUsedAt: this.now(), getPetCalls: 0, lastGetPetAt: 0 };
-      this.unrecorded.set(key.digest, use);
-    }
-    return use;
+  private async findValid(nameOrPrefix: string): Promise<ApiKey> {
+    const found = (await this.keys.list()).filter(({ name, prefix }) => [name, prefix].includes(nameOrPrefix));
+    const [key, ...others] = found.filter((key) => this.isValid(key));
+    if (key && others.length === 0) return key;
+    if (key) throw new UsageError(`Several valid keys have the prefix "${nameOrPrefix}". Use the name of one of them.`);
+    throw new UsageError(
+      found.length > 0
+        ? `The key "${nameOrPrefix}" is already revoked or expired.`
+        : `No key has the name or prefix "${nameOrPrefix}". "petstore keys list" lists all keys.`,
+    );
   }
 
   private async check(text: string): Promise<ApiKey> {
-    // Read before the key is: a change in between makes the answer one too old, never one too new.
-    const [revision, begun] = [this.keys.revision(), this.elapsed()];
-    const digest = this.secrets.digest(text);
+    // Before the read: the key may change during it.
+    const [version, start] = [this.keys.version(), performance.now()];
+    const digest = digestOf(text);
     const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);
-    if (!key) throw this.refusal(text, 'invalid');
-    if (key.revokedAt) throw this.refusal(text, 'revoked');
-    if (!this.isValid(key)) throw this.refusal(text, 'expired');
-    if (this.remembered.size >= MAX_REMEMBERED && !this.remembered.has(text)) this.remembered.clear();
-    this.remembered.set(text, { key, revision, trustedUntil: revision === undefined ? begun + TRUSTED_FOR : Infinity });
+    if (!key) throw new KeyRejected('invalid');
+    if (key.revokedAt) throw new KeyRejected('revoked');
+    if (!this.isValid(key)) throw new KeyRejected('expired');
+    this.cache.set(text, { key, version }, { start });
     return key;
+  }
+
+  private note(use: KeyUse): void {
+    const earlier = this.unrecorded.get(use.digest);
+    this.unrecorded.set(use.digest, {
+      ...use,
+      getPetCalls: use.getPetCalls + (earlier?.getPetCalls ?? 0),
+      lastGetPetAt: use.lastGetPetAt ?? earlier?.lastGetPetAt ?? null,
+    });
+  }
+
+  private issue(name: string, expiresAt: Date | null): IssuedKey {
+    const random = Array.from({ length: KEY_RANDOM_LENGTH }, () => BASE62.charAt(randomInt(BASE62.length))).join('');
+    const text = keyText(random);
+    const createdAt = new Date(this.now());
+    const key = { digest: digestOf(text), name, prefix: keyPrefix(text), createdAt, expiresAt, revokedAt: null };
+    return { text, key };
   }
 
   private isValid({ revokedAt, expiresAt }: ApiKey): boolean {
     return !revokedAt && (!expiresAt || expiresAt.getTime() > this.now());
   }
-
-  private refusal(text: string, reason: KeyRefusal): KeyRefused {
-    this.remembered.delete(text);
-    return new KeyRefused(reason);
-  }
 }
 
-function keyUse(digest: string, use: UnrecordedUse): KeyUse {
-  const lastGetPetAt = use.lastGetPetAt === 0 ? null : new Date(use.lastGetPetAt);
-  return { ...use, digest, lastUsedAt: new Date(use.lastUsedAt), lastGetPetAt };
-}
-
-function sum(earlier: UnrecordedUse, later: UnrecordedUse): UnrecordedUse {
-  return {
-    ...later,
-    getPetCalls: earlier.getPetCalls + later.getPetCalls,
-    lastGetPetAt: later.lastGetPetAt || earlier.lastGetPetAt,
-  };
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

@@ -2,71 +2,64 @@ import { NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
 
 /** Which pets to list. */
 export interface PetQuery {
-  /** Only pets of this status; all of them if absent. */
+  /** Only pets of this status; all pets if absent. */
   readonly status?: PetStatus;
-  /** Only pets whose id is below this one; from the newest on if absent. */
+  /** Only pets with a lower id; all pets if absent. */
   readonly before?: bigint;
-  /** The most pets to return, 1 or more. */
+  /** The maximum number of pets, 1 or more. */
   readonly limit: number;
 }
 
-/** What tells that a request was sent before, so that it adds one pet however often it comes. */
+/** Identifies a create, so that retries of it add one pet. */
 export interface IdempotencyKey {
-  /** Whose key it is: the same key in another scope is another one. At most 64 ASCII characters. */
+  /** Equal keys of different scopes are different keys. At most 64 ASCII characters. */
   readonly scope: string;
-  /** The client's name for the request: 1 to 255 visible ASCII characters, upper and lower case being different. */
+  /** Chosen by the client: 1 to 255 visible ASCII characters, case-sensitive. */
   readonly key: string;
-  /** What tells one payload from another: at most 64 ASCII characters. */
+  /** The hash of the payload, at most 64 ASCII characters. */
   readonly fingerprint: string;
-  /** When the request came. */
+  /** When the request arrived. */
   readonly at: Date;
 }
 
-/** How long an idempotency key is kept, in milliseconds: 24 hours. */
+/** 24 hours, in milliseconds. */
 export const IDEMPOTENCY_KEY_LIFETIME = 86_400_000;
 
-/** What became of an `add`. */
+/** The result of `add`. */
 export interface Added {
   readonly pet: Pet;
-  /** Whether the pet was there already, added by an earlier request with the same idempotency key. */
+  /** Whether an earlier request with the same idempotency key has added the pet. */
   readonly replayed: boolean;
 }
 
 /**
- * Where the pets are kept. Every method that returns a promise rejects with `StoreUnavailable` while the store cannot answer, however long that hangs.
- * `test/stores/pet-repository.contract.ts` has a case for each sentence, run on every adapter.
+ * The pets. Every method that returns a promise rejects with `DatabaseUnavailable` if the database does not answer in
+ * time. `test/stores/pet-repository.contract.ts` has a case for each sentence and runs on every adapter.
  */
 export abstract class PetRepository {
   /**
-   * Stores a pet and resolves to it as stored, once it would survive a crash of the process and of the machine.
-   * Its id is larger than every id that this store assigned before the call. All fields come back exactly; one that is absent
-   * stays absent.
+   * Stores a pet and resolves to it once it would survive a crash of the process and of the machine. Its id is larger
+   * than every id assigned before the call. All fields come back exactly; an absent field stays absent.
    *
-   * With an idempotency key, pet and key are stored both or neither. If the key was stored within its lifetime, no pet is added:
-   * the one added with it is resolved to, or, if its fingerprint was another one, the call rejects with `IdempotencyKeyReused`.
-   * This holds for calls at the same time too, from any instance; a call that would have to wait for another one for too long
-   * rejects with `IdempotencyInProgress`. A key whose pet is no longer there counts as never stored.
+   * With an idempotency key, pet and key are stored in one transaction. If the key was already stored within its
+   * lifetime, no pet is added: the call resolves to the pet added with it, or rejects with `IdempotencyKeyReused` if
+   * the fingerprint differs. This also holds for concurrent calls on any instance; a call that would wait too long for
+   * another one rejects with `IdempotencyInProgress`. A key whose pet was deleted counts as never stored.
    */
   abstract add(pet: NewPet, key?: IdempotencyKey): Promise<Added>;
 
-  /** The pet with this id, or undefined if there is none. Any int64 may be asked for. */
+  /** The pet with this id, which may be any int64; undefined if none has it. */
   abstract find(id: bigint): Promise<Pet | undefined>;
 
-  /**
-   * The pets that match, by descending id, at most `limit` of them; an empty array if there are none.
-   * Every pet whose `add` had resolved before the call is seen.
-   */
+  /** The pets that match, by descending id. Includes every pet whose `add` resolved before the call. */
   abstract list(query: PetQuery): Promise<readonly Pet[]>;
 
   /**
-   * A number that is a new one after every change of what a list can show, whoever made it: a list that was asked for at this number
-   * holds for as long as this is the number. Undefined if the store can tell by nothing but a list. It takes a microsecond or two.
+   * A number that changes with every committed change of the database, by any process: a result read at this number is
+   * valid while the number is the same. Undefined if only a query could tell. Takes about a microsecond.
    */
-  abstract listRevision(): number | undefined;
+  abstract version(): number | undefined;
 
-  /** The same for a pet that was found: what this process adds leaves the number as it is, what another one commits may not. */
-  abstract petRevision(): number | undefined;
-
-  /** Forgets some of the idempotency keys from before this moment, few enough to be quick; resolves to how many, 0 if none is left. */
-  abstract forgetIdempotencyKeys(before: Date): Promise<number>;
+  /** Deletes a batch of the idempotency keys from before this moment; resolves to their number, 0 if none was left. */
+  abstract deleteIdempotencyKeys(before: Date): Promise<number>;
 }

@@ -1,102 +1,70 @@
 import { isInt64 } from '../../domain/int64.js';
 import { DEFAULT_STATUS, NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
-import { Cursors } from './cursors.js';
+import { readCursor, writeCursor } from './cursors.js';
 import { PetNotFound } from '../errors.js';
 import { fingerprint } from './fingerprint.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
-import { Secrets } from '../secrets.port.js';
 
-/** How much longer than a step of forgetting is the pause behind it, which is for the requests. */
-const PAUSE_PER_STEP = 4;
-
-/** Which page of the list to show. */
+/** The page of a list. */
 export interface PageQuery {
-  /** Only pets of this status; all of them if absent. */
+  /** Only pets of this status; all pets if absent. */
   readonly status?: PetStatus;
-  /** The `next` of the page before; the first page if absent. */
+  /** The `next` of the previous page; the first page if absent. */
   readonly cursor?: string;
-  /** The most pets on the page, 1 to 100. */
+  /** The maximum number of pets on the page, 1 to 100. */
   readonly limit: number;
 }
 
 /** A page of the list, newest first. */
 export interface PetPage {
   readonly pets: readonly Pet[];
-  /** The cursor of the page that follows; absent on the last one. */
+  /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
 }
 
-/** The part of an idempotency key that comes with a request: whose it is, which is the digest of the API key, and its text. */
+/** The idempotency key of a request; its scope is the digest of the API key. */
 export type SentIdempotencyKey = Pick<IdempotencyKey, 'scope' | 'key'>;
 
-/** A pet as it is sent: `available` unless it says otherwise. */
+/** A pet as a client sends it: the status is optional. */
 export type SentPet = Omit<NewPet, 'status'> & Partial<Pick<NewPet, 'status'>>;
 
-/** The three operations on pets. All of them reject with `StoreUnavailable` while the store cannot answer. */
+/** The three operations on pets. All of them reject with `DatabaseUnavailable` while the database does not answer. */
 export class PetService {
-  constructor(
-    private readonly pets: PetRepository,
-    private readonly cursors: Cursors,
-    private readonly secrets: Secrets,
-  ) {}
+  constructor(private readonly pets: PetRepository) {}
 
-  /** One page of the pets that match; rejects with `CursorRefused` if the cursor is none of this list's. */
+  /** Lists a page; rejects with `CursorRejected` if the cursor is invalid or belongs to another filter. */
   async list({ status, cursor, limit }: PageQuery): Promise<PetPage> {
-    const before = cursor === undefined ? undefined : await this.cursors.read(cursor, status);
-    // One more than is shown tells whether a page follows.
+    const before = cursor === undefined ? undefined : readCursor(cursor, status);
+    // One more than the page shows, to know whether another page follows.
     const found = await this.pets.list({ status, before, limit: limit + 1 });
     const last = found.length > limit ? found[limit - 1] : undefined;
-    return last ? { pets: found.slice(0, limit), next: await this.cursors.write(last.id, status) } : { pets: found };
+    return last ? { pets: found.slice(0, limit), next: writeCursor(last.id, status) } : { pets: found };
   }
 
   /**
-   * Adds a pet and resolves once it is durable. With an idempotency key it is added once however often it is sent within 24 hours; rejects
-   * with `IdempotencyKeyReused` if the key came with another payload, and with `IdempotencyInProgress` if the first request with it takes
-   * too long to be waited for.
+   * Creates a pet and resolves once it is durable. Requests with the same idempotency key create one pet in 24 hours.
+   * Rejects with `IdempotencyKeyReused` if the key was used with another payload, and with `IdempotencyInProgress` if
+   * the first request with it does not finish in time.
    */
   create(sent: SentPet, key?: SentIdempotencyKey): Promise<Added> {
-    const pet = { status: DEFAULT_STATUS, ...given(sent) };
-    if (!key) return this.pets.add(pet);
-    return this.pets.add(pet, { ...key, fingerprint: this.secrets.digest(fingerprint(pet)), at: new Date() });
+    const pet = { ...sent, status: sent.status ?? DEFAULT_STATUS };
+    return this.pets.add(pet, key && { ...key, fingerprint: fingerprint(pet), at: new Date() });
   }
 
-  /** The pet with this id; rejects with `PetNotFound` if there is none. Any integer may be asked for. */
+  /** The pet with this id, which may be any integer; rejects with `PetNotFound` if none has it. */
   async get(id: bigint): Promise<Pet> {
     const pet = isInt64(id) ? await this.pets.find(id) : undefined;
     if (!pet) throw new PetNotFound();
     return pet;
   }
 
-  /** The number up to whose change a page holds; undefined if only asking for it again tells. See `PetRepository.listRevision`. */
-  listRevision(): number | undefined {
-    return this.pets.listRevision();
+  /** See `PetRepository.version`. */
+  version(): number | undefined {
+    return this.pets.version();
   }
 
-  /** The same for a pet that was found. See `PetRepository.petRevision`. */
-  petRevision(): number | undefined {
-    return this.pets.petRevision();
+  /** Deletes a batch of the expired idempotency keys; resolves to false if none was left. */
+  async deleteExpiredIdempotencyKeys(): Promise<boolean> {
+    return (await this.pets.deleteIdempotencyKeys(new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME))) > 0;
   }
-
-  /** Forgets the idempotency keys that have had their time, in small steps with longer pauses, until none is left or `stop` is aborted. */
-  async forgetIdempotencyKeys(stop: AbortSignal): Promise<void> {
-    const before = new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME);
-    while (!stop.aborted) {
-      const begun = performance.now();
-      try {
-        if ((await this.pets.forgetIdempotencyKeys(before)) === 0) return;
-      } catch (error) {
-        // What is closed to stop cannot answer.
-        if (!stop.aborted) throw error;
-      }
-      const took = performance.now() - begun;
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_PER_STEP * took).unref());
-    }
-  }
-}
-
-/** The fields that are given, in an object of their own: what is undefined is absent. */
-function given<Fields extends object>(fields: Fields): Fields {
-  const copy: Partial<Fields> = {};
-  for (const name in fields) if (fields[name] !== undefined) copy[name] = fields[name];
-  return copy as Fields;
 }

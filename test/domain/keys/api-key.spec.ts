@@ -30,7 +30,7 @@ describe('the text of an API key', () => {
     );
   });
 
-  it('is not valid with one character changed, two neighbours swapped, cut, or with more behind it', () => {
+  it('is not valid with one character changed, two neighbours swapped, truncated, or extended', () => {
     fc.assert(
       fc.property(random, fc.nat(39), fc.constantFrom(...BASE62, '🐶', ' '), (digits, at, other) => {
         const text = keyText(digits);

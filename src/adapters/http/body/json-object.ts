@@ -9,21 +9,26 @@ export class NumberLiteral {
 /** A member of a JSON object. */
 export interface Member {
   readonly name: string;
-  /** A string, boolean or null as it is; a number as a bigint if it is an int64, else as `NumberLiteral`; of an object or array, only that it is one: `{}` or `[]`. */
+  /**
+   * A string, boolean, null or bigint; `NumberLiteral` if a number is no int64; `{}` or `[]` for an object or array.
+   */
   readonly value: unknown;
 }
 
 /**
- * The members of a JSON object, in the order of the text, those that come twice included. The text is checked by `JSON.parse`, which
- * takes RFC 8259 and nothing else; it is read again here because `JSON.parse` keeps no duplicates and rounds large numbers.
- * Throws `invalid_json` if the text is no JSON, and `invalid_body` if it is no object.
+ * The members of a JSON object in the order of the text, duplicates included. `JSON.parse` validates the text (RFC
+ * 8259); it is tokenized again here because `JSON.parse` drops duplicates and rounds large numbers. Throws
+ * `invalid_json` if the text is no JSON, and `invalid_body` if it is no object.
  */
 export function jsonMembers(text: string): Member[] {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (error) {
-    throw new ApiError('invalid_json', `The body is not valid JSON (RFC 8259): ${(error as SyntaxError).message}.`);
+    // The rest of Node's message repeats what the client sent.
+    const position = /at position (\d+)/.exec((error as SyntaxError).message)?.[1];
+    const where = position === undefined ? '' : ` The error is at character ${position}.`;
+    throw new ApiError('invalid_json', `The body is not valid JSON (RFC 8259).${where}`);
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw new ApiError('invalid_body', `The body must be a JSON object, not ${kindOf(parsed)}.`);
@@ -38,7 +43,7 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** A string, a bracket, or a number, `true`, `false` or `null`; the signs between them tell nothing more of what is known to be valid. */
+/** A string, a bracket, a number, `true`, `false` or `null`; in valid JSON nothing else has a meaning. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]]|[^\s{}[\]:,"]+/g;
 
 /** The members of a text that is known to be a valid object. */
@@ -68,7 +73,7 @@ function valueOf(token: string): unknown {
   return /^[-0-9]/.test(token) ? (int64FromLiteral(token) ?? new NumberLiteral(token)) : JSON.parse(token);
 }
 
-/** The text that a JSON string is for: if nothing in it is escaped, what stands between the quotes. */
+/** The text of a JSON string. */
 function textOf(token: string): string {
   return token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
 }

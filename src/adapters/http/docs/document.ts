@@ -1,43 +1,42 @@
-import { INestApplication } from '@nestjs/common';
-import { DocumentBuilder, OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { unreadable } from './answers.js';
-import { codeSamples } from './code-samples.js';
+import type { INestApplication } from '@nestjs/common';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { HttpSettings } from '../http-settings.js';
-import { headers } from './headers.js';
-import { describedClasses, describedSchemas } from './schemas.js';
+import { ALWAYS, DEPRECATED, headerRefs, headers } from './headers.js';
+import { SHARED_FAILURES, UNREADABLE } from './responses.js';
+import { schemas } from './schemas.js';
 
 const DESCRIPTION = `A catalogue of animals offered in a store: list them, add one, get one.
 
-- **API keys.** Every request carries one, as \`Authorization: Bearer <API_KEY>\`; without a valid key every answer is 401. \
-The operator of the service issues keys.
+- **API keys.** Every request needs one, as \`Authorization: Bearer <API_KEY>\`; without a valid key every response \
+is 401. The operator of the service issues keys.
 - **Errors.** Every error has the same body: a \`code\` for programs, a \`message\` for people, and the HTTP \`status\`.
-- **Exactness.** Identifiers are 64-bit integers, written as JSON numbers and exact. A client that reads JSON numbers as doubles, \
+- **Exactness.** Identifiers are 64-bit integers, exact JSON numbers. A client that parses JSON numbers as doubles, \
 as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
-- **Strictness.** A query parameter or a field of a body that is not described here is refused, never ignored.
-- **Request ids.** Every answer has an \`X-Request-Id\`; quote it when you ask for help. A request may bring its own: 1 to 64 of \
-\`A-Z a-z 0-9 . _ -\`.
+- **Strictness.** A query parameter or field of a body that is not described here is rejected, never ignored.
+- **Request ids.** Every response has an \`X-Request-Id\`; quote it when you ask for help. A request may have its own: \
+1 to 64 of \`A-Z a-z 0-9 . _ -\`.
 `;
 
-/** What a base address that is not set, which is relative, begins with in the code samples: where the service is at home. */
-const HOME = 'http://127.0.0.1:3000';
+/** The operations of a path, by method. */
+type Operations = Record<
+  string,
+  { deprecated?: boolean; responses: Record<string, { headers?: object; $ref?: string }> }
+>;
 
-type PathItemObject = OpenAPIObject['paths'][string];
-type OperationObject = NonNullable<PathItemObject['get']>;
-
-/** The OpenAPI document of the operations under `/v1`. */
+/** The OpenAPI document of the operations below `/v1`. */
 export function openApiDocument(app: INestApplication): OpenAPIObject {
-  const { productionBaseUrl, stagingBaseUrl } = app.get(HttpSettings);
-  const builder = new DocumentBuilder()
+  const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = app.get(HttpSettings);
+  const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Pet store')
     .setDescription(DESCRIPTION)
     .setVersion('1.0.0')
     .setLicense('MIT', 'https://opensource.org/license/mit')
     .addServer('{base_url}', 'Production', {
-      base_url: { default: productionBaseUrl, description: 'The base address of production.' },
+      base_url: { default: PRODUCTION_BASE_URL, description: 'The base address of production.' },
     })
     .addServer('{staging_base_url}', 'Staging', {
-      staging_base_url: { default: stagingBaseUrl, description: 'The base address of staging.' },
+      staging_base_url: { default: STAGING_BASE_URL, description: 'The base address of staging.' },
     })
     .addSecurity('apiKey', {
       type: 'http',
@@ -47,11 +46,21 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .addSecurityRequirements('apiKey')
     .addTag('pets', 'The animals of the catalogue.')
     .build();
-  const { openapi, info, servers, security, tags, paths, components } = SwaggerModule.createDocument(app, builder, {
+  const { openapi, info, servers, security, tags, paths, components } = SwaggerModule.createDocument(app, config, {
     onlyIncludeDecoratedEndpoints: true,
     autoTagControllers: false,
-    extraModels: describedClasses(),
   });
+  for (const item of Object.values(paths)) {
+    const operations = Object.values(item as Operations);
+    // The headers belong to the path: every method of it has them.
+    const isDeprecated = operations.some(({ deprecated }) => deprecated);
+    const always = headerRefs(isDeprecated ? { ...ALWAYS, ...DEPRECATED } : ALWAYS);
+    for (const { responses } of operations) {
+      for (const [status, response] of Object.entries({ ...SHARED_FAILURES, ...responses }))
+        responses[status] = { ...response, headers: { ...always, ...response.headers } };
+      responses.default = { $ref: '#/components/responses/Unreadable' };
+    }
+  }
   return {
     openapi,
     info: { ...info, contact: { name: 'The operator of the service, who issues the API keys' } },
@@ -59,27 +68,12 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     security,
     tags,
     // Paths are relative to the base address, which ends in /v1.
-    paths: Object.fromEntries(
-      Object.entries(paths).map(([full, item]) => {
-        const path = full.replace(/^\/v1/, '');
-        return [path, completed(new URL(productionBaseUrl, HOME).href + path, item)];
-      }),
-    ),
+    paths: Object.fromEntries(Object.entries(paths).map(([path, item]) => [path.replace(/^\/v1/, ''), item])),
     components: {
       securitySchemes: components?.securitySchemes,
-      responses: { Unreadable: unreadable() },
+      responses: { Unreadable: UNREADABLE },
       headers,
-      schemas: describedSchemas(components?.schemas ?? {}),
+      schemas,
     },
   };
-}
-
-/** Adds to each operation of a path what no decorator does: the default answer, which is a reference, and the code samples, made of all the rest. */
-function completed(address: string, item: PathItemObject): PathItemObject {
-  for (const [method, operation] of Object.entries(item) as [string, Partial<OperationObject>][]) {
-    if (!operation.responses) continue;
-    operation.responses.default = { $ref: '#/components/responses/Unreadable' };
-    Object.assign(operation, { 'x-codeSamples': codeSamples(address, method, operation as OperationObject) });
-  }
-  return item;
 }

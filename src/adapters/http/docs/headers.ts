@@ -1,95 +1,77 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Reference } from './schemas.js';
 
-type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
+type Header = Exclude<NonNullable<NonNullable<OpenAPIObject['components']>['headers']>[string], Reference>;
 
-/** The headers of answers, described once; `headerRefs` refers to them. */
+/** The response headers of the document, `components.headers`. */
 export const headers = {
-  RequestId: {
-    description:
-      'Finds the request in the log of the service: its own `X-Request-Id`, if it had a good one, else a new one.',
-    required: true,
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
-    example: '0e8c1c6f-5a51-4d55-a6c6-3f1b4f4e9f0a',
-  },
-  NextPage: {
-    description: 'The address of the page that follows, with `rel="next"` (RFC 8288). It is absent on the last page.',
-    schema: { type: 'string', pattern: '^<[^<>]+>; rel="next"$' },
-    example: '</v1/pets?limit=2&cursor=1tYqVQ7hcVYQhIvn9cvcdQg>; rel="next"',
-  },
-  Location: {
-    description: 'The address of the new animal.',
-    required: true,
-    schema: { type: 'string', pattern: '/v1/pets/[1-9][0-9]*$' },
-    example: '/v1/pets/1',
-  },
-  Replayed: {
-    description:
-      'The animal was added by an earlier request with the same `Idempotency-Key`; absent if this one added it.',
-    schema: { type: 'string', enum: ['true'] },
-    example: 'true',
-  },
-  Challenge: {
-    description: 'How to authenticate (RFC 6750, section 3); `error="invalid_token"` if a key was sent.',
-    required: true,
-    schema: { type: 'string', pattern: '^Bearer realm="petstore"(, error="invalid_token")?$' },
-    example: 'Bearer realm="petstore"',
-  },
-  RetryAfter: {
-    description: 'After how many seconds to try again.',
-    required: true,
-    schema: { type: 'integer', minimum: 1 },
-    example: 1,
-  },
-  RateLimit: {
-    description:
-      'How many more may come in this minute, and in how many seconds it ends (draft-ietf-httpapi-ratelimit-headers-10). If requests are limited, every answer to a key has it.',
-    required: true,
-    schema: { type: 'string', pattern: '^"(key|address)";r=[0-9]+;t=[0-9]+$' },
-    example: '"key";r=0;t=42',
-  },
-  RateLimitPolicy: {
-    description: 'What the limit is: so many in so many seconds, of a key or of an address.',
-    required: true,
-    schema: { type: 'string', pattern: '^"(key|address)";q=[0-9]+;w=60$' },
-    example: '"key";q=600;w=60',
-  },
-  AcceptedType: {
-    description: 'The type that a body must have; sent if another was given.',
-    schema: { type: 'string', enum: ['application/json'] },
-    example: 'application/json',
-  },
-  AcceptedEncoding: {
-    description: 'The encoding that a body must have, which is none; sent if another was given.',
-    schema: { type: 'string', enum: ['identity'] },
-    example: 'identity',
-  },
-  Deprecation: {
-    description: 'Since when the operation is deprecated, in seconds since 1970 (RFC 9745): 20 November 2026.',
-    required: true,
-    schema: { type: 'string', pattern: '^@[0-9]+$' },
-    example: '@1795132800',
-  },
-  Sunset: {
-    description: 'When the operation is to be removed (RFC 8594).',
-    required: true,
-    schema: { type: 'string', pattern: '^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT$' },
-    example: 'Thu, 05 Dec 2030 00:00:00 GMT',
-  },
-  Successor: {
-    description: 'The documentation, and the operation to use instead (RFC 8288).',
-    required: true,
-    schema: {
-      type: 'string',
-      pattern: '^<[^<>]*/docs>; rel="deprecation"; type="text/html", <[^<>]*/v1/pets>; rel="successor-version"$',
-    },
-    example: '</docs>; rel="deprecation"; type="text/html", </v1/pets>; rel="successor-version"',
-  },
-} satisfies Headers;
+  RequestId: always('Identifies the request in the log: its own `X-Request-Id` if that was valid, else a new one.', {
+    type: 'string',
+    pattern: '^[A-Za-z0-9._-]{1,64}$',
+  }),
+  NextPage: sometimes('The address of the next page, `rel="next"` (RFC 8288); absent on the last page.', {
+    type: 'string',
+    pattern: '^<[^<>]+>; rel="next"$',
+  }),
+  Location: always('The address of the new animal.', { type: 'string', pattern: '/v1/pets/[1-9][0-9]*$' }),
+  Replayed: sometimes('Present if an earlier request with the same `Idempotency-Key` added the animal.', {
+    type: 'string',
+    enum: ['true'],
+  }),
+  Challenge: always('How to authenticate (RFC 6750, section 3); `error="invalid_token"` if a key was sent.', {
+    type: 'string',
+    pattern: '^Bearer realm="petstore"(, error="invalid_token")?$',
+  }),
+  RetryAfter: always('The number of seconds to wait before a retry.', { type: 'integer', minimum: 1 }),
+  RateLimit: always('Remaining requests and seconds (draft-ietf-httpapi-ratelimit-headers-10).', {
+    type: 'string',
+    pattern: '^"(key|address)";r=[0-9]+;t=[0-9]+$',
+  }),
+  RateLimitPolicy: always('The limit: requests (q) per seconds (w), for each key or address.', {
+    type: 'string',
+    pattern: '^"(key|address)";q=[0-9]+;w=60$',
+  }),
+  AcceptedType: sometimes('The media type that a body must have; present if it had another one.', {
+    type: 'string',
+    enum: ['application/json'],
+  }),
+  AcceptedEncoding: sometimes('The content encoding that a body must have; present if it had another one.', {
+    type: 'string',
+    enum: ['identity'],
+  }),
+  Deprecation: always('When the operation was deprecated, in seconds since 1970 (RFC 9745).', {
+    type: 'string',
+    pattern: '^@[0-9]+$',
+  }),
+  Sunset: always('When the operation is to be removed (RFC 8594).', {
+    type: 'string',
+    pattern: '^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT$',
+  }),
+  Successor: always('The documentation, and the operation to use instead (RFC 8288).', {
+    type: 'string',
+    pattern: '^<[^<>]*/docs>; rel="deprecation"; type="text/html", <[^<>]*/v1/pets>; rel="successor-version"$',
+  }),
+};
 
-/** References to headers, by the names that they go by on the wire. */
-export function headerRefs(names: Record<string, keyof typeof headers>): Record<string, Reference> {
+/** The headers of a response: their names on the wire, and in the document. */
+export type Headers = Readonly<Record<string, keyof typeof headers>>;
+
+/** The headers of every response. */
+export const ALWAYS: Headers = { 'X-Request-Id': 'RequestId' };
+
+/** The headers of every response on the path of a deprecated operation. */
+export const DEPRECATED: Headers = { Deprecation: 'Deprecation', Sunset: 'Sunset', Link: 'Successor' };
+
+export function headerRefs(names: Headers): Record<string, Reference> {
   return Object.fromEntries(
-    Object.entries(names).map(([name, described]) => [name, { $ref: `#/components/headers/${described}` }]),
+    Object.entries(names).map(([name, header]) => [name, { $ref: `#/components/headers/${header}` }]),
   );
+}
+
+function always(description: string, schema: Header['schema']): Header {
+  return { description, required: true, schema };
+}
+
+function sometimes(description: string, schema: Header['schema']): Header {
+  return { description, schema };
 }

@@ -1,57 +1,55 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ArgumentsHost, Catch, ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import {
-  CursorRefused,
+  CursorRejected,
   IdempotencyInProgress,
   IdempotencyKeyReused,
-  KeyRefusal,
-  KeyRefused,
+  KeyRejected,
   PetNotFound,
-  StoreUnavailable,
+  DatabaseUnavailable,
 } from '../../../application/errors.js';
-import type { HeaderList } from '../header-list.js';
-import { ApiError } from './api-error.js';
-import { sendError } from './send-error.js';
+import type { HeaderList } from '../send.js';
+import { ApiError, sendError } from './api-error.js';
+import { MESSAGES } from './error-code.js';
 
-/** When to ask a store again that could not answer, in seconds. */
+/** When to retry while the database is not available, in seconds. */
 const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
 
-/** Answers every error, the framework's own included, with the Error body. */
+/** Sends every error, the framework's own included, as an Error body. */
 @Catch()
 export class ApiErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
   catch(error: unknown, host: ArgumentsHost): void {
-    const request = host.switchToHttp().getRequest<IncomingMessage & { readonly id: string }>();
-    const response = host.switchToHttp().getResponse<ServerResponse>();
+    const request = host.switchToHttp().getRequest<Request & { readonly id: string }>();
+    const response = host.switchToHttp().getResponse<Response>();
     try {
-      const answer = answerTo(error);
-      if (answer.code === 'internal_error')
+      const apiError = apiErrorOf(error);
+      if (apiError.code === 'internal_error')
         this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
-      if (answer.code === 'service_unavailable')
-        // Without a cause it says what there is to say: too much waits, say, of which there may be thousands.
+      if (apiError.code === 'service_unavailable')
         this.logger.warn((error as Error).cause ?? (error as Error).message, { request: request.id });
-      // It was answered meanwhile, for what it sent behind the head, and is still read from.
+      // The rest of the request was malformed, and an error has been sent meanwhile.
       if (response.writableEnded) return;
-      // A client that went away, or one that has part of an answer, can be told nothing more.
+      // The client has disconnected, or has received a part of another response.
       if (response.headersSent || request.socket.destroyed) request.destroy();
-      else sendError(response, answer);
+      else sendError(response, apiError);
     } catch (fault) {
-      // What a filter throws ends the process.
+      // An error thrown by a filter ends the process.
       this.logger.error(fault instanceof Error ? fault.stack : fault);
       request.destroy();
     }
   }
 }
 
-function answerTo(error: unknown): ApiError {
+function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof PetNotFound) return ApiError.of('pet_not_found');
-  if (error instanceof KeyRefused) return keyError(error.reason);
-  if (error instanceof CursorRefused) return ApiError.of('invalid_cursor');
+  if (error instanceof KeyRejected) return keyError(error);
+  if (error instanceof CursorRejected) return ApiError.of('invalid_cursor');
   if (error instanceof IdempotencyKeyReused) return ApiError.of('idempotency_key_reused');
   if (error instanceof IdempotencyInProgress) return ApiError.of('idempotency_in_progress', RETRY_AFTER);
-  if (error instanceof StoreUnavailable) return ApiError.of('service_unavailable', RETRY_AFTER);
+  if (error instanceof DatabaseUnavailable) return ApiError.of('service_unavailable', RETRY_AFTER);
   const status =
     error instanceof HttpException ? error.getStatus() : (error as { status?: unknown } | undefined)?.status;
   if (status === 404) return ApiError.of('route_not_found');
@@ -60,8 +58,9 @@ function answerTo(error: unknown): ApiError {
   return ApiError.of('internal_error');
 }
 
-/** The answer to a request without a good key, with the challenge of RFC 6750, section 3. */
-function keyError(reason: KeyRefusal): ApiError {
+/** The error for a missing or invalid key, with the challenge of RFC 6750, section 3. */
+function keyError({ reason, hint }: KeyRejected): ApiError {
   const challenge = reason === 'missing' ? 'Bearer realm="petstore"' : 'Bearer realm="petstore", error="invalid_token"';
-  return ApiError.of(`api_key_${reason}`, ['WWW-Authenticate', challenge]);
+  const code = `api_key_${reason}` as const;
+  return new ApiError(code, hint ?? MESSAGES[code], ['WWW-Authenticate', challenge]);
 }

@@ -1,12 +1,13 @@
-import { Refusal } from '../../../application/errors.js';
-import type { HeaderList } from '../header-list.js';
-import { ErrorCode, MESSAGES } from './error-code.js';
+import type { ServerResponse } from 'node:http';
+import { ClientError } from '../../../application/errors.js';
+import { type HeaderList, sendJson } from '../send.js';
+import { ERROR_STATUS, ErrorCode, MESSAGES } from './error-code.js';
 
-/** An answer of 400 or above, thrown to where it is sent. */
-export class ApiError extends Refusal {
+/** An error response. */
+export class ApiError extends ClientError {
   override readonly name = 'ApiError';
 
-  /** `message` is for people; `headers` are names and values in turn. */
+  /** `message` is for people. */
   constructor(
     readonly code: ErrorCode,
     message: string,
@@ -21,25 +22,27 @@ export class ApiError extends Refusal {
   }
 }
 
-/** The most faults that a message names: it stays shorter than the request. */
+/** Sends an error as its Error body. */
+export function sendError(response: ServerResponse, { code, message, headers }: ApiError): void {
+  const status = ERROR_STATUS[code];
+  sendJson(response, status, JSON.stringify({ code, message, status }), headers);
+}
+
+/** The most faults that a message names, so that it stays shorter than the request. */
 const MAX_NAMED = 10;
 
-/** Collects what is wrong with one part of a request, so that one answer names it all. */
-export class Faults {
-  private readonly found: { code: ErrorCode; message: string; position: number }[] = [];
+/** What is invalid at a position in a request. */
+export interface Fault {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly position: number;
+}
 
-  /** Notes a fault at a position in the request. */
-  add(code: ErrorCode, message: string, position: number): void {
-    this.found.push({ code, message, position });
-  }
-
-  /** Throws an `ApiError` that names the first ten faults and has the code of the very first, in the order of the request; does nothing if there is none. */
-  throwIfAny(): void {
-    const faults = this.found.sort((a, b) => a.position - b.position);
-    const [first] = faults;
-    if (!first) return;
-    const messages = faults.slice(0, MAX_NAMED).map(({ message }) => message);
-    if (faults.length > MAX_NAMED) messages.push(`… and ${faults.length - MAX_NAMED} more.`);
-    throw new ApiError(first.code, messages.join(' '));
-  }
+/** Throws an `ApiError`, if there is a fault, that names the first ten and has the code of the very first. */
+export function throwFaults(faults: Fault[]): void {
+  const [first] = faults.sort((a, b) => a.position - b.position);
+  if (!first) return;
+  const messages = faults.slice(0, MAX_NAMED).map(({ message }) => message);
+  if (faults.length > MAX_NAMED) messages.push(`… and ${faults.length - MAX_NAMED} more.`);
+  throw new ApiError(first.code, messages.join(' '));
 }

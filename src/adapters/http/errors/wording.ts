@@ -19,7 +19,7 @@ export function didYouMean(given: string, known: readonly string[]): string {
   return nearest ? ` Did you mean "${nearest.name}"?` : '';
 }
 
-/** How many letters are too many, missing or wrong; two neighbours that changed places, and nothing else, are one slip. */
+/** The number of letters that are inserted, missing or wrong; 1 if two neighbours are swapped and nothing else. */
 function slips(given: string, name: string): number {
   const at = [...name].findIndex((letter, index) => letter !== given[index]);
   const swapped = given.slice(0, at) + given.charAt(at + 1) + given.charAt(at) + given.slice(at + 2);

@@ -1,20 +1,20 @@
-import { ServerResponse } from 'node:http';
+import { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller, Get, Req, Res } from '@nestjs/common';
 import { HealthService } from '../../../application/health.service.js';
-import { endOfTurn } from '../end-of-turn.js';
+import { Public } from '../auth/public.js';
+import { otherMethod } from '../errors/unmatched.controller.js';
 import { sendJson } from '../send.js';
-import { answerOtherMethod, type RoutedRequest } from '../unmatched/method-not-allowed.js';
 
 const OK = '{"status":"ok"}';
 
-/** Tells whoever runs the service whether it lives, and whether requests should be sent to it. No key is needed to ask. */
+/** Liveness and readiness, without an API key. */
+@Public()
 @Controller('health')
 export class HealthController {
   constructor(private readonly health: HealthService) {}
 
   @Get('live')
-  async live(@Res() response: ServerResponse): Promise<void> {
-    await endOfTurn();
+  live(@Res() response: ServerResponse): void {
     sendJson(response, 200, OK);
   }
 
@@ -25,7 +25,7 @@ export class HealthController {
   }
 
   @All(['live', 'ready'])
-  otherMethod(@Req() request: RoutedRequest, @Res() response: ServerResponse): void {
-    answerOtherMethod(request, response);
+  otherMethod(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
+    otherMethod(request, response, 'GET, HEAD, OPTIONS');
   }
 }

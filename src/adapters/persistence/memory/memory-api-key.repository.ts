@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { UsageError } from '../../../application/errors.js';
 import { ApiKeyRepository, KeyUse } from '../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 
@@ -8,7 +10,8 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   private changes = 0;
 
   add(key: ApiKey): Promise<void> {
-    if (this.keys.has(key.digest)) return Promise.reject(duplicate());
+    const conflict = this.conflict(key, key.name);
+    if (conflict) return Promise.reject(conflict);
     this.keys.set(key.digest, { ...key });
     this.changes++;
     return Promise.resolve();
@@ -31,11 +34,12 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
     return Promise.resolve();
   }
 
-  rotate(old: ApiKey, { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
+  rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
     const stored = this.keys.get(old.digest);
-    if (!stored || state(stored) !== state(old)) return Promise.resolve(false);
-    if (this.keys.has(successor.digest)) return Promise.reject(duplicate());
-    this.keys.set(old.digest, { ...stored, name, expiresAt });
+    if (!stored || !isDeepStrictEqual(stored, old)) return Promise.resolve(false);
+    const conflict = this.conflict(successor, retired.name);
+    if (conflict) return Promise.reject(conflict);
+    this.keys.set(old.digest, { ...stored, ...retired });
     this.keys.set(successor.digest, { ...successor });
     this.changes++;
     return Promise.resolve(true);
@@ -43,12 +47,12 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
 
   recordUses(uses: readonly KeyUse[]): Promise<void> {
     for (const use of uses) {
-      const before = this.used.get(use.digest);
+      const before = this.used.get(use.digest) ?? { ...use, getPetCalls: 0 };
       this.used.set(use.digest, {
         ...use,
-        lastUsedAt: before && before.lastUsedAt > use.lastUsedAt ? before.lastUsedAt : use.lastUsedAt,
-        getPetCalls: use.getPetCalls + (before?.getPetCalls ?? 0),
-        lastGetPetAt: latest(use.lastGetPetAt, before?.lastGetPetAt ?? null),
+        lastUsedAt: later(use.lastUsedAt, before.lastUsedAt),
+        getPetCalls: use.getPetCalls + before.getPetCalls,
+        lastGetPetAt: later(use.lastGetPetAt, before.lastGetPetAt),
       });
     }
     return Promise.resolve();
@@ -58,20 +62,23 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
     return Promise.resolve([...this.used.values()].map((use) => ({ ...use })));
   }
 
-  revision(): number {
+  version(): number {
     return this.changes;
+  }
+
+  /** Why a key cannot be stored while another one gets this name. */
+  private conflict({ digest, createdAt }: ApiKey, name: string): Error | undefined {
+    if (this.keys.has(digest)) return new Error('A key with this digest is stored already.');
+    const isTaken = [...this.keys.values()].some(
+      (key) => key.name === name && !key.revokedAt && (!key.expiresAt || key.expiresAt > createdAt),
+    );
+    return isTaken
+      ? new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`)
+      : undefined;
   }
 }
 
-/** What can change of a key. */
-function state({ name, expiresAt, revokedAt }: ApiKey): string {
-  return JSON.stringify([name, expiresAt, revokedAt]);
-}
-
-function duplicate(): Error {
-  return new Error('A key with this digest is stored already.');
-}
-
-function latest(a: Date | null, b: Date | null): Date | null {
-  return a && (!b || a > b) ? a : b;
+/** The later one; null is before every other time. */
+function later<Time extends Date | null>(a: Time, b: Time): Time {
+  return Number(a) > Number(b) ? a : b;
 }

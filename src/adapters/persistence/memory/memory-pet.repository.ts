@@ -45,15 +45,11 @@ export class MemoryPetRepository extends PetRepository {
     return Promise.resolve(found);
   }
 
-  listRevision(): number {
+  version(): number {
     return this.pets.length;
   }
 
-  petRevision(): number {
-    return 0;
-  }
-
-  forgetIdempotencyKeys(before: Date): Promise<number> {
+  deleteIdempotencyKeys(before: Date): Promise<number> {
     let forgotten = 0;
     for (const [name, { at }] of this.keys) {
       if (at >= before || forgotten === 1_000) break;

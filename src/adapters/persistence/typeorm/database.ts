@@ -1,266 +1,273 @@
-import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
-import { StoreUnavailable } from '../../../application/errors.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DataSource, EntityManager } from 'typeorm';
+import { DatabaseUnavailable } from '../../../application/errors.js';
 import { Readiness } from '../../../application/readiness.port.js';
 import { within } from '../../../application/within.js';
-import type { Asker, Caller, DatabaseObserver } from './database-observer.js';
-import { connect, disconnect, driverError, Engine, isUnavailable } from './engines/engine.js';
-import { NotPrimary } from './engines/primary.js';
-import { applySteps, requireEncoding, schemaSteps } from './schema-steps.js';
+import { DatabaseObserver } from '../database-observer.js';
+import { DatabaseLimits, LastingUrl } from '../database-url.js';
+import { resolved } from '../sqlite-file.js';
+import { dataSourceOptions, dialectOf } from './data-source.js';
+import { Dialect, Failure, failureOf, isUnavailable, NotWritable, prepare, said } from './dialects/dialect.js';
+import { collectGarbage } from './garbage.js';
+import { migrate } from './schema.js';
 
-/** How long to pause between two attempts to reach a database that is not there, in milliseconds. */
-const RETRY_PAUSE = 1_000;
+/** After a failed attempt to open the database, how long requests are rejected without another one, in ms. */
+const REOPEN_PAUSE = 1_000;
 
-/** How long to pause before asking again if another transaction is in the way, in milliseconds. */
-const BUSY_PAUSE = 5;
+/** How long to pause before work is retried, in milliseconds. */
+const RETRY_PAUSE = { busy: 5, lost: 50 };
 
-/**
- * For how long to ask again in each turn of the event loop before that, in milliseconds: another process on the same file of SQLite takes less
- * for a commit, and two of them add a fifth more so.
- */
-const BUSY_TURNS = 3;
+/** How often repeatable work is retried after a lost connection: others of the pool may be lost too. */
+const LOST_RETRIES = 3;
 
-/** How long to pause before what is repeatable is asked again if its connection was lost, in milliseconds: where one was cut, others are about to be. */
-const REPEAT_PAUSES = [5, 25, 125];
+/** How long the database may take to answer a readiness check, in milliseconds. */
+const READY_TIMEOUT = 1_500;
 
-/** How often to look whether the database is still the one that was opened, in milliseconds. */
-const LOOK_INTERVAL = 500;
+const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
-/** How long the database may take to say that it is there, in milliseconds. */
-const READY_PATIENCE = 1_500;
+/** How a write is run. */
+export interface WriteOptions {
+  /** On the clock of `performance.now()`; it is not begun, nor retried, after that. */
+  readonly deadline: number;
+  /** Whether it makes no difference if it is done twice. */
+  readonly isRepeatable?: boolean;
+  /** Whether it is a single statement, which needs no transaction. */
+  readonly isStatement?: boolean;
+}
 
-/** How long the server may take to say what it is, in milliseconds. */
-const SERVER_PATIENCE = 1_000;
-
-/** The connection to the database: opened, migrated, kept, closed. What the repositories ask of it goes through `query`. */
+/** An open database. It bounds every wait, retries what may be retried, and throws `DatabaseUnavailable` otherwise. */
 export class Database implements Readiness {
-  private ready = false;
-  private closed = false;
-  private retry: NodeJS.Timeout | undefined;
-  private looking: NodeJS.Timeout | undefined;
-  private astray: string | undefined;
-  private lookUnderWay: Promise<void> | undefined;
+  /** Reads have connections of their own, which no write that waits for a lock can take. */
+  private readonly reads: DataSource;
+  private readonly writes: DataSource;
+  private readonly prepared = new WeakSet<object>();
+  private readonly timeout: number;
+  private opening: Promise<void> | undefined;
+  private isClosed = false;
   private checking: Promise<void> | undefined;
-  private attempt: Promise<void> | undefined;
-  private trouble = 'It was not asked yet.';
+  private lastWrite: Promise<unknown> = Promise.resolve();
+  private pending = 0;
+  private readVersion: (() => number) | undefined;
+  private latestVersion: number | undefined;
 
-  /** How many requests wait. */
-  private waiting = 0;
-
-  /** The kinds of trouble that were reported. */
-  private readonly troubles = new Set<string>();
-
-  /**
-   * `report` is told in a sentence when the database cannot be reached, and when it can again. A request waits for no longer than `patience`,
-   * in milliseconds on the monotonic clock `now`.
-   */
-  constructor(
-    private readonly engine: Engine,
+  private constructor(
+    private readonly url: LastingUrl,
+    readonly dialect: Dialect,
+    private readonly limits: DatabaseLimits,
     private readonly report: (message: string) => void,
-    private readonly maxWaiting = Infinity,
-    private readonly observer?: DatabaseObserver,
-    private readonly patience = 8_000,
-    private readonly now = () => performance.now(),
-  ) {}
-
-  /**
-   * Connects and migrates. If the database cannot be reached it resolves all the same, and goes on trying until it can;
-   * if it is reached and not as it should be, it rejects.
-   */
-  open(): Promise<void> {
-    const { engine } = this;
-    if (engine.pools && engine.serverState) {
-      const server = () => within(SERVER_PATIENCE, engine.serverState!(), late);
-      this.observer?.watch?.(() => engine.pools!(), server);
-    }
-    return (this.attempt = this.connect());
+    readonly observer: DatabaseObserver,
+  ) {
+    this.timeout = limits.poolTimeout + limits.statementTimeout;
+    const pool = url.engine === 'sqlite' ? 1 : url.pool;
+    const writers = Math.max(1, Math.floor(pool / 2));
+    const source = (poolSize: number) =>
+      new DataSource(dataSourceOptions(url, { ...limits, poolSize, safeIntegers: true }));
+    this.writes = source(writers);
+    this.reads = source(Math.max(1, pool - writers));
   }
 
   /**
-   * Lets a request wait for the database until the deadline that it is handed, whatever it waits for; rejects with `StoreUnavailable` then, or
-   * at once if too many wait, so that they do not fill the memory. What is given up counts for as long as it is under way.
+   * Opens and migrates a database; rejects with `UsageError` if it is unsuitable. If it cannot be reached, this
+   * resolves, and requests try again, once a second. `report` receives a sentence when the database cannot be reached,
+   * and when it can again.
    */
-  admit<T>(wait: (deadline: number) => Promise<T>): Promise<T> {
-    if (this.waiting >= this.maxWaiting)
-      return Promise.reject(new StoreUnavailable('Too many requests wait for the database.'));
-    this.waiting++;
-    return new Promise((resolve, reject) => {
-      const givingUp = setTimeout(() => reject(late()), this.patience).unref();
-      const end = () => {
-        this.waiting--;
-        clearTimeout(givingUp);
-      };
-      wait(this.now() + this.patience).then(
-        (value) => {
-          end();
-          resolve(value);
-        },
-        (error: Error) => {
-          end();
-          reject(error);
-        },
-      );
-    });
-  }
-
-  /** Admits a request that waits for one query that writes, and runs it. */
-  write<T>(summary: string, query: (engine: Engine) => Promise<T>): Promise<T> {
-    return this.admit((deadline) => this.query(summary, query, deadline));
-  }
-
-  /** The same for one that only reads. */
-  read<T>(summary: string, query: (engine: Engine) => Promise<T>): Promise<T> {
-    return this.admit((deadline) => this.query(summary, query, deadline, true));
-  }
-
-  /** Throws `StoreUnavailable` if the deadline of a request has passed: nobody waits any more for what would be done for it. */
-  checkDeadline(deadline: number): void {
-    if (this.now() >= deadline) throw late();
-  }
-
-  /**
-   * Runs a query, for requests that were admitted: again and again until their deadline if another transaction is in the way, and a few times
-   * if its connection was lost and it `isRepeatable`, which is to say that it makes no difference if it was done before. Makes
-   * `StoreUnavailable` of every error that says that the database cannot answer now. The observer is told the `summary`, such as `SELECT pet`, and
-   * for whom the query is if it is for others than who calls.
-   */
-  query<T>(
-    summary: string,
-    query: (engine: Engine) => Promise<T>,
-    deadline = this.now() + this.patience,
-    isRepeatable = false,
-    askers?: readonly Asker[],
-  ): Promise<T> {
-    if (!this.observer) return this.run(query, deadline, isRepeatable);
-    return this.observer.query(summary, () => this.run(query, deadline, isRepeatable), askers);
-  }
-
-  /** Runs what commits pets together for these requests, and has the observer see it. */
-  commit<T>(askers: readonly Asker[], commit: () => Promise<T>): Promise<T> {
-    return this.observer ? this.observer.commit(askers, commit) : commit();
-  }
-
-  /** See `DatabaseObserver.callers`. */
-  callers(): readonly Caller[] | undefined {
-    return this.observer?.callers?.();
-  }
-
-  check(): Promise<void> {
-    return (this.checking ??= this.ask().finally(() => (this.checking = undefined)));
-  }
-
-  /** See `Engine.concurrentWriters`. */
-  get concurrentWriters(): boolean {
-    return this.engine.concurrentWriters;
-  }
-
-  /** Whether reads cost a round trip, which they can share: see `Engine.together`. */
-  get sharesReads(): boolean {
-    return this.engine.together !== undefined;
-  }
-
-  /** See `Engine.revision`; undefined too if the database cannot say: whoever asks it anything else is told why. */
-  revision(): number | undefined {
+  static async open(
+    url: LastingUrl,
+    limits: DatabaseLimits,
+    report: (message: string) => void,
+    observer = UNOBSERVED,
+  ): Promise<Database> {
+    const database = new Database(resolved(url), await dialectOf(url), limits, report, observer);
     try {
-      return this.ready ? this.engine.revision?.() : undefined;
+      await database.connect();
+      database.opening = Promise.resolve();
+    } catch (error) {
+      // An unsuitable database ends the start. One that cannot be reached may come back.
+      if (error instanceof NotWritable || !isUnavailable(database.dialect, error)) {
+        await database.close();
+        throw error;
+      }
+      report(`The database cannot be used. ${said(error)} Requests try again.`);
+    }
+    return database;
+  }
+
+  /**
+   * Runs the work of a request with a deadline; rejects at once if too many are pending, which would fill the memory.
+   */
+  admit<T>(work: (deadline: number) => Promise<T>): Promise<T> {
+    if (this.pending >= this.limits.maxWaiting)
+      return Promise.reject(new DatabaseUnavailable('Too many requests wait for the database.'));
+    this.pending++;
+    const running = work(performance.now() + this.timeout);
+    return within(this.timeout, running, late, () => this.pending--);
+  }
+
+  /**
+   * Runs work that only reads; without a deadline it is admitted as a request of its own. The summary, such as
+   * `SELECT pet`, is for the observer.
+   */
+  read<T>(summary: string, work: (manager: EntityManager) => Promise<T>, deadline?: number): Promise<T> {
+    if (deadline === undefined) return this.admit((until) => this.read(summary, work, until));
+    const attempt = () => this.attempt(this.reads, work, deadline);
+    return this.observer.query(summary, () => this.retry(attempt, deadline, true));
+  }
+
+  /**
+   * Runs work that writes, and whose commit is durable; without options it is admitted as a request of its own. It is
+   * run again if another transaction was in the way.
+   */
+  write<T>(summary: string, work: (manager: EntityManager) => Promise<T>, options?: WriteOptions): Promise<T> {
+    if (!options) return this.admit((deadline) => this.write(summary, work, { deadline }));
+    const { deadline, isRepeatable = false, isStatement = false } = options;
+    const attempt = this.dialect.concurrentWrites
+      ? () => this.attempt(this.writes, work, deadline, !isStatement)
+      : () => this.exclusively(() => this.attempt(this.writes, work, deadline, true));
+    return this.observer.query(summary, () => this.retry(attempt, deadline, isRepeatable));
+  }
+
+  failure(error: unknown): Failure | undefined {
+    return failureOf(this.dialect, error);
+  }
+
+  /** See `PetRepository.version`. */
+  version(): number | undefined {
+    try {
+      if (this.latestVersion === undefined && this.readVersion) {
+        this.latestVersion = this.readVersion();
+        // One look serves all requests of a turn of the event loop: it costs a tenth of a cached response.
+        setImmediate(() => (this.latestVersion = undefined));
+      }
+      return this.latestVersion;
     } catch {
+      // The read that follows rejects with the reason.
       return undefined;
     }
   }
 
+  check(): Promise<void> {
+    const ask = async (manager: EntityManager) => {
+      await prepare(this.dialect, manager);
+      await manager.query('SELECT id FROM pet LIMIT 1');
+    };
+    const read = () => this.read('SELECT pet', ask, performance.now() + READY_TIMEOUT);
+    return (this.checking ??= within(READY_TIMEOUT, read(), late)
+      .catch((error: Error) => {
+        throw error instanceof DatabaseUnavailable
+          ? error
+          : new DatabaseUnavailable('The database rejected the readiness query.', { cause: error });
+      })
+      .finally(() => (this.checking = undefined)));
+  }
+
   async close(): Promise<void> {
-    this.closed = true;
-    this.ready = false;
-    clearTimeout(this.retry);
-    clearInterval(this.looking);
-    await this.attempt?.catch(() => undefined);
-    await disconnect(this.engine);
+    this.isClosed = true;
+    await Promise.allSettled([this.opening, this.lastWrite]);
+    this.readVersion = undefined;
+    if (this.url.engine === 'sqlite' && this.writes.isInitialized)
+      await this.writes.query('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined);
+    for (const source of [this.reads, this.writes]) if (source.isInitialized) await source.destroy();
+    if (this.url.engine === 'sqlite') await collectGarbage();
   }
 
-  /** Tells those whose deadline has passed. One timer for all of them: one for each is a fiftieth of what a request costs that asks the database. */
-  /** Takes a database that is no longer the one that was opened for one that is not there, until it is that one again. */
-  private look(): Promise<void> {
-    return (this.lookUnderWay ??= this.lookNow().finally(() => (this.lookUnderWay = undefined)));
-  }
-
-  private async lookNow(): Promise<void> {
-    // A database that does not answer is told of by whatever else it is asked.
-    const astray = await Promise.resolve(this.engine.astray?.()).catch(() => this.astray);
-    if (astray === this.astray || this.closed) return;
-    this.astray = astray;
-    this.ready = astray === undefined;
-    if (astray !== undefined) this.trouble = astray;
-    this.report(astray ?? 'The database is the one that was opened again; the service is ready.');
-  }
-
-  private async run<T>(query: (engine: Engine) => Promise<T>, deadline: number, isRepeatable: boolean): Promise<T> {
-    const repeats = isRepeatable ? [...REPEAT_PAUSES] : [];
-    let busyUntil: number | undefined;
-    if (!this.ready) throw new StoreUnavailable(`The database cannot be reached. ${this.trouble}`);
-    this.checkDeadline(deadline);
-    for (;;) {
+  private async retry<T>(attempt: () => Promise<T>, deadline: number, isRepeatable: boolean): Promise<T> {
+    for (let retries = isRepeatable ? LOST_RETRIES : 0; ;) {
+      if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
+      await (this.opening ??= this.reopen());
       try {
-        return await query(this.engine);
+        return await attempt();
       } catch (error) {
-        const failure = this.engine.failure(error);
-        if (!isUnavailable(failure)) throw error;
-        const failedAt = this.now();
-        busyUntil ??= failedAt + BUSY_TURNS;
-        const busyPause = failedAt < busyUntil ? 0 : BUSY_PAUSE;
-        const pause = failure === 'busy' ? busyPause : failure === 'lost' ? repeats.shift() : undefined;
-        if (pause === undefined || failedAt + pause >= deadline)
-          throw new StoreUnavailable('The database cannot answer.', { cause: error });
-        await (pause === 0 ? immediate() : delay(pause));
+        if (!isUnavailable(this.dialect, error)) throw error;
+        const failure = this.failure(error);
+        const isRetried = failure === 'busy' || (failure === 'lost' && retries-- > 0);
+        const pause = isRetried ? RETRY_PAUSE[failure] : Infinity;
+        if (performance.now() + pause >= deadline)
+          throw new DatabaseUnavailable('The database cannot answer.', { cause: error });
+        await delay(pause);
       }
     }
   }
 
-  private async ask(): Promise<void> {
-    try {
-      await within(READY_PATIENCE, this.askNow(), () => new StoreUnavailable('The database does not answer in time.'));
-    } catch (error) {
-      throw error instanceof StoreUnavailable
-        ? error
-        : new StoreUnavailable('The database is not as it should be.', { cause: error });
-    }
+  /** One write after the other, where all share one connection. */
+  private exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const running = this.lastWrite.then(work);
+    this.lastWrite = running.catch(() => undefined);
+    return running;
   }
 
-  private async askNow(): Promise<void> {
-    if (this.looking) await this.look();
-    await this.read('SELECT pet', (engine) => engine.rows({ sql: 'SELECT id FROM pet LIMIT 1', values: [] }));
+  /**
+   * Runs work on a connection. TypeORM's `transaction` does not roll back one that a failed rollback has left open: on
+   * the only connection of SQLite, what is written after that would be acknowledged, and never committed.
+   */
+  private async attempt<T>(
+    source: DataSource,
+    work: (manager: EntityManager) => Promise<T>,
+    deadline: number,
+    inTransaction = false,
+  ): Promise<T> {
+    const runner = source.createQueryRunner();
+    let connection: object | undefined;
+    let hasBegun = false;
+    try {
+      connection = (await runner.connect()) as object;
+      // Waiting for the connection may have used up the time.
+      if (performance.now() >= deadline) throw late();
+      if (!this.prepared.has(connection)) {
+        await prepare(this.dialect, runner.manager);
+        this.prepared.add(connection);
+      }
+      if (!inTransaction) return await work(runner.manager);
+      hasBegun = true;
+      await runner.query(this.dialect.begin);
+      const result = await work(runner.manager);
+      await runner.query('COMMIT');
+      return result;
+    } catch (error) {
+      const { discard } = this.dialect;
+      const isBroken = ['lost', 'unavailable'].includes(this.failure(error) ?? '');
+      if (connection && isBroken && discard) discard(connection);
+      else if (connection && hasBegun) await runner.query('ROLLBACK').catch(() => discard?.(connection));
+      throw error;
+    } finally {
+      if (source === this.writes) this.latestVersion = undefined;
+      await runner.release();
+    }
   }
 
   private async connect(): Promise<void> {
+    for (const source of [this.reads, this.writes]) {
+      if (!source.isInitialized) await initialize(source);
+      // A statement of SQLite that waits for a lock would stop the process.
+      if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
+    }
+    // Rejects a database that cannot be used before anything is changed in it.
+    await this.attempt(this.writes, () => Promise.resolve(), Infinity);
+    await migrate(this.url, this.dialect, this.report);
+    if (this.dialect.versionOf)
+      this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
+  }
+
+  private async reopen(): Promise<void> {
     try {
-      await connect(this.engine);
-      if (this.observer?.wait) this.engine.tellWaits?.((pool, duration) => this.observer?.wait?.(pool, duration));
-      await requireEncoding(this.engine);
-      const steps = await schemaSteps(this.engine.dataSource);
-      if (steps.some(({ applied }) => !applied)) await applySteps(this.engine);
-      if (this.retry) this.report('The database is there; the service is ready.');
-      this.ready = !this.closed;
-      if (this.ready && this.engine.astray) this.looking = setInterval(() => void this.look(), LOOK_INTERVAL).unref();
+      await this.connect();
+      this.report('The database can be reached again; the service is ready.');
     } catch (error) {
-      // Whoever starts the service is told what is wrong with the database; what has become wrong later may become right again.
-      const isFatal = error instanceof NotPrimary || !isUnavailable(this.engine.failure(error));
-      if (isFatal && !this.retry) throw error;
-      this.trouble = said(error);
-      const kind = (driverError(error).code as string | undefined) ?? this.trouble;
-      const state = this.engine.dataSource.isInitialized ? 'used' : 'reached';
-      if (!this.troubles.has(kind))
-        this.report(`The database cannot be ${state}. ${this.trouble} Trying again every second.`);
-      this.troubles.add(kind);
-      if (!this.closed) this.retry = setTimeout(() => void (this.attempt = this.connect()), RETRY_PAUSE).unref();
+      setTimeout(() => (this.opening = undefined), REOPEN_PAUSE).unref();
+      throw new DatabaseUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
     }
   }
 }
 
-function late(): StoreUnavailable {
-  return new StoreUnavailable('The database did not answer in time.');
+/** Initializes a DataSource, and closes what TypeORM leaves open if that fails: each attempt makes another pool. */
+async function initialize(source: DataSource): Promise<void> {
+  try {
+    await source.initialize();
+  } catch (error) {
+    await source.driver.disconnect().catch(() => undefined);
+    throw error;
+  }
 }
 
-/** What an error says, as a sentence; its code if it says nothing, as it does when several addresses were tried in vain. */
-export function said(error: unknown): string {
-  const { message, code } = error as { message?: string; code?: string };
-  const text = message || code || 'It gave no reason.';
-  return /[.!?]$/.test(text) ? text : `${text}.`;
+function late(): DatabaseUnavailable {
+  return new DatabaseUnavailable('The database did not answer in time.');
 }

@@ -3,8 +3,13 @@ import { KeyUse } from '../../../../application/keys/api-key-repository.port.js'
 import { ApiKey } from '../../../../domain/keys/api-key.js';
 import { instant } from '../columns.js';
 
-/** How API keys are kept, by their digest alone. */
-export const ApiKeySchema = new EntitySchema<ApiKey>({
+/** A key, and the name that it holds while it is valid: a unique index keeps others from having the same one. */
+export interface StoredApiKey extends ApiKey {
+  readonly activeName: string | null;
+}
+
+/** How API keys are stored, by their digest alone. */
+export const ApiKeySchema = new EntitySchema<StoredApiKey>({
   name: 'api_key',
   columns: {
     digest: { type: 'varchar', length: 64, primary: true },
@@ -13,10 +18,12 @@ export const ApiKeySchema = new EntitySchema<ApiKey>({
     createdAt: { ...instant, name: 'created_at' },
     expiresAt: { ...instant, name: 'expires_at', nullable: true },
     revokedAt: { ...instant, name: 'revoked_at', nullable: true },
+    activeName: { type: 'varchar', length: 64, name: 'active_name', nullable: true, select: false },
   },
+  indices: [{ name: 'api_key_active_name', columns: ['activeName'], unique: true }],
 });
 
-/** How the use of keys is kept: apart from the keys, because keys given by the environment are used too. */
+/** How the use of keys is stored: apart from the keys, because keys given by the environment are used too. */
 export const KeyUseSchema = new EntitySchema<KeyUse>({
   name: 'key_use',
   columns: {

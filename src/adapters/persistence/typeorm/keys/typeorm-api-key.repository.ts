@@ -1,134 +1,124 @@
-import { EntityTarget, ObjectLiteral, Repository } from 'typeorm';
+import { EntityManager, In, IsNull, LessThanOrEqual, Repository } from 'typeorm';
+import { UsageError } from '../../../../application/errors.js';
 import { ApiKeyRepository, KeyUse } from '../../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../../domain/keys/api-key.js';
+import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
-import { Engine, Script } from '../engines/engine.js';
-import { Statement, Table } from '../table.js';
-import { ApiKeySchema, KeyUseSchema } from './api-key.schema.js';
-
-/** How often to try to record uses if a row that was not there is there when it is inserted. */
-const ATTEMPTS = 5;
-
-const keyTable = new Table(ApiKeySchema);
-
-const useTable = new Table(KeyUseSchema);
+import { ApiKeySchema, KeyUseSchema, StoredApiKey } from './api-key.schema.js';
 
 /** API keys in the tables `api_key` and `key_use`. */
 export class TypeOrmApiKeyRepository extends ApiKeyRepository {
-  private ownChanges = 0;
+  private readonly finds: Batcher<string, ApiKey | undefined>;
 
   constructor(private readonly database: Database) {
     super();
+    // After each write on SQLite all clients look their keys up again at once.
+    this.finds = new Batcher((digests, deadline) => {
+      const find = async (manager: EntityManager): Promise<(ApiKey | undefined)[]> => {
+        const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In([...new Set(digests)]) });
+        return digests.map((digest) => found.find((key) => key.digest === digest));
+      };
+      return database.read('SELECT api_key', find, deadline);
+    }, 2);
   }
 
-  async add(key: ApiKey): Promise<void> {
-    // A copy, because TypeORM writes into what it inserts.
-    await this.write('INSERT api_key', (keys) => keys.insert({ ...key }));
-    this.ownChanges++;
+  add(key: ApiKey): Promise<void> {
+    return this.claimName(key.name, key.createdAt, (keys) => insert(keys, key));
   }
 
-  async find(digest: string): Promise<ApiKey | undefined> {
-    return (await this.read('SELECT api_key', ApiKeySchema, (keys) => keys.findOneBy({ digest }))) ?? undefined;
+  find(digest: string): Promise<ApiKey | undefined> {
+    return this.database.admit((deadline) => this.finds.add(digest, deadline));
   }
 
   list(): Promise<ApiKey[]> {
-    return this.read('SELECT api_key', ApiKeySchema, (keys) =>
-      keys.find({ order: { createdAt: 'ASC', digest: 'ASC' } }),
+    return this.database.read('SELECT api_key', (manager) =>
+      manager.getRepository(ApiKeySchema).find({ order: { createdAt: 'ASC', digest: 'ASC' } }),
     );
   }
 
-  async revoke(digest: string, at: Date): Promise<void> {
-    await this.write('UPDATE api_key', (keys) =>
-      keys
-        .createQueryBuilder()
-        .update()
-        .set({ revokedAt: at })
-        .where('digest = :digest', { digest })
-        .andWhere('revoked_at IS NULL')
-        .execute(),
-    );
-    this.ownChanges++;
+  revoke(digest: string, at: Date): Promise<void> {
+    return this.database.write('UPDATE api_key', async (manager) => {
+      const unrevoked = { digest, revokedAt: IsNull() };
+      await manager.getRepository(ApiKeySchema).update(unrevoked, { revokedAt: at, activeName: null });
+    });
   }
 
-  async rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
-    const isDone = await this.database.write('UPDATE api_key', (engine) =>
-      engine.transaction(() => replace(engine, old, { ...old, ...retired }, successor)),
-    );
-    this.ownChanges++;
-    return isDone;
+  rotate(old: ApiKey, { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
+    return this.claimName(name, successor.createdAt, async (keys) => {
+      const unchanged = {
+        digest: old.digest,
+        name: old.name,
+        expiresAt: old.expiresAt ?? IsNull(),
+        revokedAt: old.revokedAt ?? IsNull(),
+      };
+      const { affected } = await keys.update(unchanged, { name, expiresAt, activeName: name });
+      if (Number(affected) === 0) return false;
+      await insert(keys, successor);
+      return true;
+    });
   }
 
-  async recordUses(uses: readonly KeyUse[]): Promise<void> {
-    // In one order everywhere, so that instances do not wait for each other in a circle.
+  recordUses(uses: readonly KeyUse[]): Promise<void> {
+    // In one order everywhere, so that instances do not deadlock.
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
-    // Not given up as a request is: what is stored after all would be counted once more.
-    await this.database.query('UPDATE key_use', async (engine) => {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await engine.transaction(() => addUses(engine, inOrder));
-        } catch (error) {
-          // Another instance has just made one of the rows.
-          if (engine.failure(error) !== 'duplicate' || attempt === ATTEMPTS) throw error;
-        }
-      }
+    return this.database.write('UPDATE key_use', async (manager) => {
+      for (const use of inOrder) await addUse(manager, use);
     });
   }
 
   uses(): Promise<KeyUse[]> {
-    return this.read('SELECT key_use', KeyUseSchema, (rows) => rows.find());
+    return this.database.read('SELECT key_use', (manager) => manager.getRepository(KeyUseSchema).find());
   }
 
-  revision(): number | undefined {
-    const others = this.database.revision();
-    return others === undefined ? undefined : others + this.ownChanges;
+  version(): number | undefined {
+    return this.database.version();
   }
 
-  private read<Entity extends ObjectLiteral, T>(
-    summary: string,
-    target: EntityTarget<Entity>,
-    query: (rows: Repository<Entity>) => Promise<T>,
-  ) {
-    return this.database.read(summary, (engine) => query(engine.readSource.getRepository(target)));
-  }
-
-  private write<T>(summary: string, query: (keys: Repository<ApiKey>) => Promise<T>) {
-    return this.database.write(summary, (engine) => query(engine.dataSource.getRepository(ApiKeySchema)));
-  }
-}
-
-/** Stores a key as it now is, and the one that takes its place, if the stored one is what it was. */
-function* replace(engine: Engine, old: ApiKey, retired: ApiKey, successor: ApiKey): Script<boolean> {
-  // Changes nothing, but has whoever else changes the key wait for the end of this, so that what is found next stays true.
-  yield { sql: 'UPDATE api_key SET name = name WHERE digest = ?', values: [old.digest] };
-  const [found] = yield { sql: `SELECT ${keyTable.select} FROM api_key WHERE digest = ?`, values: [old.digest] };
-  if (JSON.stringify(found) !== JSON.stringify(keyTable.values(old))) return false;
-  const columns = keyTable.columns.filter(({ primary }) => !primary);
-  yield {
-    sql: `UPDATE api_key SET ${columns.map(({ name }) => `${name} = ?`).join(', ')} WHERE digest = ?`,
-    values: [...keyTable.values(retired, columns), old.digest],
-  };
-  yield engine.insertion(keyTable, [successor]);
-  return true;
-}
-
-/** Adds uses to their rows, and makes those that are not there: all of them, or none. */
-function* addUses(engine: Engine, uses: readonly KeyUse[]): Script<void> {
-  for (const use of uses) {
-    const [found] = yield { sql: 'SELECT digest FROM key_use WHERE digest = ?', values: [use.digest] };
-    yield found ? addition(use) : engine.insertion(useTable, [use]);
+  /** Runs work that gives a name to a valid key, which no other key that is valid now may have. */
+  private async claimName<T>(
+    name: string,
+    now: Date,
+    work: (keys: Repository<StoredApiKey>) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await this.database.write('INSERT api_key', async (manager) => {
+        const keys = manager.getRepository(ApiKeySchema);
+        await keys.update({ activeName: name, expiresAt: LessThanOrEqual(now) }, { activeName: null });
+        return work(keys);
+      });
+    } catch (error) {
+      if (this.database.failure(error) !== 'duplicate') throw error;
+      throw new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`, {
+        cause: error,
+      });
+    }
   }
 }
 
-function addition({ digest, lastUsedAt, getPetCalls, lastGetPetAt }: KeyUse): Statement {
-  const [used, got] = [lastUsedAt.toISOString(), lastGetPetAt?.toISOString()];
-  const later = [latest('last_used_at'), ...(got === undefined ? [] : [latest('last_get_pet_at')])].join(', ');
-  return {
-    sql: `UPDATE key_use SET get_pet_calls = get_pet_calls + ?, ${later} WHERE digest = ?`,
-    values: [BigInt(getPetCalls), used, used, ...(got === undefined ? [] : [got, got]), digest],
-  };
+async function insert(keys: Repository<StoredApiKey>, key: ApiKey): Promise<void> {
+  const isValid = !key.revokedAt && (!key.expiresAt || key.expiresAt > key.createdAt);
+  await keys.insert({ ...key, activeName: isValid ? key.name : null });
 }
 
-/** Sets a column to the later one of its moment and the one given twice: instances write their uses down in any order. */
-function latest(column: string): string {
-  return `${column} = CASE WHEN ${column} > ? THEN ${column} ELSE ? END`;
+/** Adds a use to its row, which may not exist yet. */
+async function addUse(manager: EntityManager, use: KeyUse): Promise<void> {
+  const rows = manager.getRepository(KeyUseSchema).createQueryBuilder();
+  await rows
+    .insert()
+    .values({ ...use, getPetCalls: 0 })
+    .orUpdate(['digest'], ['digest'])
+    .execute();
+  const { digest, getPetCalls } = use;
+  const [used, got] = [use.lastUsedAt.toISOString(), use.lastGetPetAt?.toISOString() ?? ''];
+  await rows
+    .update()
+    .set({
+      getPetCalls: () => 'get_pet_calls + :getPetCalls',
+      lastUsedAt: () => 'CASE WHEN last_used_at > :used THEN last_used_at ELSE :used END',
+      ...(use.lastGetPetAt && {
+        lastGetPetAt: () => 'CASE WHEN last_get_pet_at > :got THEN last_get_pet_at ELSE :got END',
+      }),
+    })
+    .where('digest = :digest', { digest, getPetCalls, used, got })
+    .execute();
 }

@@ -1,24 +1,22 @@
-import { randomBytes } from 'node:crypto';
 import { MigrationInterface, QueryRunner, Table, TableColumnOptions, TableOptions } from 'typeorm';
-import { binaryText } from './binary-text.js';
+import { isMariadb, MARIADB_TEXT } from './schema-helpers.js';
 
-/** The catalogue, the API keys and their use, the idempotency keys, and what belongs to the installation. */
+/** The catalogue, the API keys and their use, and the idempotency keys. */
 export class CreateTables1795132800000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const mysql = runner.dataSource.options.type === 'mysql' || runner.dataSource.options.type === 'mariadb';
+    const mariadb = isMariadb(runner);
     const sqlite = runner.dataSource.options.type === 'better-sqlite3';
-    const binary = await binaryText(runner);
     const text = (name: string, length: number, more: Partial<TableColumnOptions> = {}): TableColumnOptions => ({
       name,
       type: 'varchar',
       length: String(length),
-      ...binary,
+      ...(mariadb && MARIADB_TEXT),
       ...more,
     });
     const digest = text('digest', 64, { isPrimary: true });
     // DDL ends a transaction there: a run that was cut short goes on with the table that it came to.
     const create = (table: TableOptions) =>
-      runner.createTable(new Table({ ...table, ...(mysql && { engine: 'InnoDB' }) }), mysql);
+      runner.createTable(new Table({ ...table, ...(mariadb && { engine: 'InnoDB' }) }), mariadb);
     const id: TableColumnOptions = {
       name: 'id',
       // Only a column of this very type can be SQLite's AUTOINCREMENT; it holds an int64 all the same.
@@ -64,14 +62,10 @@ export class CreateTables1795132800000 implements MigrationInterface {
       ],
       indices: [{ name: 'idempotency_key_created_at', columnNames: ['created_at'] }],
     });
-    await create({ name: 'installation', columns: [text('name', 64, { isPrimary: true }), text('value', 255)] });
-    const secret = randomBytes(32).toString('base64url');
-    await runner.query(`INSERT INTO installation (name, value) SELECT 'cursor_secret', '${secret}'
-      WHERE NOT EXISTS (SELECT 1 FROM installation WHERE name = 'cursor_secret')`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const table of ['installation', 'idempotency_key', 'key_use', 'api_key', 'pet']) {
+    for (const table of ['idempotency_key', 'key_use', 'api_key', 'pet']) {
       await runner.dropTable(table, true);
     }
   }

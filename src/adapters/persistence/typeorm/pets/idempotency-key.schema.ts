@@ -1,7 +1,6 @@
 import { EntitySchema, EntitySchemaColumnOptions } from 'typeorm';
 import { IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { instant, int64 } from '../columns.js';
-import { Table } from '../table.js';
 
 /** An idempotency key and the pet that was added with it. */
 export interface StoredIdempotencyKey extends IdempotencyKey {
@@ -20,6 +19,3 @@ export const IdempotencyKeySchema = new EntitySchema<StoredIdempotencyKey>({
   } satisfies Record<keyof StoredIdempotencyKey, EntitySchemaColumnOptions>,
   indices: [{ name: 'idempotency_key_created_at', columns: ['at'] }],
 });
-
-/** The table of the idempotency keys. */
-export const idempotencyKeyTable = new Table(IdempotencyKeySchema);

@@ -1,129 +1,230 @@
-import { Added, IdempotencyKey, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
+import { EntityManager, LessThan, LessThanOrEqual } from 'typeorm';
+import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
+import {
+  Added,
+  IDEMPOTENCY_KEY_LIFETIME,
+  IdempotencyKey,
+  PetQuery,
+  PetRepository,
+} from '../../../../application/pets/pet-repository.port.js';
+import { within } from '../../../../application/within.js';
+import { INT64_MIN } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
+import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
-import type { Asker } from '../database-observer.js';
-import { Engine } from '../engines/engine.js';
-import { GroupCommit } from './group-commit.js';
-import { addAlone, Addition, addTogether, forgetKeys } from './idempotent-add.js';
-import { KeysUnderWay } from './keys-under-way.js';
-import { findOne, findTogether, isShareable, listOne, listTogether } from './read-together.js';
-import { SharedReads } from './shared-reads.js';
+import { query } from '../dialects/dialect.js';
+import { IdempotencyKeySchema } from './idempotency-key.schema.js';
+import { PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 
-/** The most finds, and the most lists, that share a round trip, so that no answer takes long to read at a time. */
-const MOST_FINDS = 64;
-const MOST_LISTS = 32;
-
-/** What a read of pets does, for observers. */
-const READ = 'SELECT pet';
-
-/** An addition, whose request it is, and until when that waits for it. */
-interface WaitingAddition extends Addition, Asker {
-  readonly deadline: number;
+/** A pet to add, and the idempotency key to add it with. */
+interface Addition {
+  readonly pet: NewPet;
+  readonly key?: IdempotencyKey | undefined;
 }
 
-/** Pets in the table `pet`. */
-export class TypeOrmPetRepository extends PetRepository {
-  private readonly adding: GroupCommit<WaitingAddition, Added>;
-  private readonly keysUnderWay = new KeysUnderWay();
-  private readonly finds = this.sharing(MOST_FINDS, findTogether, (id: bigint) => id);
-  private readonly lists = this.sharing(MOST_LISTS, listTogether, placeOf, longer);
-  private readonly listsOfStatus = this.sharing(MOST_LISTS, listTogether, placeOf, longer);
+/** The row of an idempotency key. */
+interface KeyRow {
+  readonly fingerprint: string;
+  /** 0 if no pet was added with it yet. */
+  readonly pet_id: bigint | string;
+  readonly created_at: string;
+}
 
-  /** How often this process has written: what it writes adds to the lists, and changes no pet that is there. */
-  private ownChanges = 0;
+/** How many different lists a server reads in one statement; SQLite would gain nothing. */
+const LISTS_AT_ONCE = 32;
+
+/** How long a request waits for another one of this process with the same idempotency key, in milliseconds. */
+const IN_FLIGHT_TIMEOUT = 2_000;
+
+/** How many keys are deleted at a time: SQLite, which does nothing else meanwhile, takes some 10 ms for as many. */
+const DELETED_AT_A_TIME = 100;
+
+/** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
+export class TypeOrmPetRepository extends PetRepository {
+  private readonly keysInFlight = new Map<string, Promise<unknown>>();
+  private readonly adds: Batcher<Addition, Added>;
+  private readonly finds: Batcher<bigint, Pet | undefined>;
+  private readonly lists: Batcher<PetQuery, readonly Pet[]>;
 
   constructor(private readonly database: Database) {
     super();
-    this.adding = new GroupCommit(
-      (additions) => this.commit(additions, additions.at(-1)!.deadline, (engine) => addTogether(engine, additions)),
-      ({ deadline }) => database.checkDeadline(deadline),
-      database.concurrentWriters,
+    const inFlight = database.dialect.concurrentWrites ? 2 : 1;
+    // Requests with a body arrive over several turns of the event loop; reads of one turn are complete when it ends.
+    this.adds = new Batcher(
+      (items, deadline) => this.addAll(items, deadline),
+      inFlight,
+      (flush) => setImmediate(flush),
     );
+    this.finds = new Batcher((ids, deadline) => this.findAll(ids, deadline), inFlight);
+    this.lists = new Batcher((queries, deadline) => this.listAll(queries, deadline), inFlight);
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
-    const pet = { ...newPet };
-    const callers = this.database.callers();
-    return this.database.admit((deadline) => {
-      if (!key) return this.adding.add({ pet, deadline, callers });
-      return this.keysUnderWay.add(key, () =>
-        this.database.concurrentWriters
-          ? this.commit([{ callers }], deadline, (engine) => addAlone(engine, { pet, key }), true)
-          : this.adding.add({ pet, key, deadline, callers }),
-      );
+    const addition = { pet: { ...newPet }, key };
+    return this.database.admit(async (deadline) => {
+      if (!key) return this.adds.add(addition, deadline);
+      return this.afterKeyInFlight(key, async () => {
+        // A transaction with a key may have to wait for one of another instance: where it can, it is alone.
+        if (!this.database.dialect.concurrentWrites) return this.adds.add(addition, deadline);
+        const [added] = await this.addAll([addition], deadline);
+        if (added instanceof Error) throw added;
+        return added!;
+      });
     });
   }
 
   find(id: bigint): Promise<Pet | undefined> {
-    return this.database.sharesReads
-      ? this.database.admit((deadline) => this.finds.read(id, deadline))
-      : this.database.read(READ, (engine) => findOne(engine, id));
+    return this.database.admit((deadline) => this.finds.add(id, deadline));
   }
 
-  list(query: PetQuery): Promise<readonly Pet[]> {
-    if (!this.database.sharesReads || !isShareable(query))
-      return this.database.read(READ, (engine) => listOne(engine, query));
-    const { status, before, limit } = query;
-    const lists = status === undefined ? this.lists : this.listsOfStatus;
-    return this.database.admit(async (deadline) => {
-      const pets = await lists.read({ status, before, limit }, deadline);
-      return pets.length > limit ? pets.slice(0, limit) : pets;
-    });
+  list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
+    if (before === INT64_MIN) return Promise.resolve([]);
+    return this.database.admit((deadline) => this.lists.add({ status, before, limit }, deadline));
   }
 
-  listRevision(): number | undefined {
-    const others = this.database.revision();
-    return others === undefined ? undefined : others + this.ownChanges;
+  version(): number | undefined {
+    return this.database.version();
   }
 
-  petRevision(): number | undefined {
-    return this.database.revision();
+  async deleteIdempotencyKeys(before: Date): Promise<number> {
+    const work = async (manager: EntityManager) => {
+      const keys = manager.getRepository(IdempotencyKeySchema);
+      const oldest = await keys.find({
+        select: { at: true },
+        where: { at: LessThan(before) },
+        order: { at: 'ASC' },
+        take: DELETED_AT_A_TIME,
+      });
+      const last = oldest.at(-1);
+      // By its time: a key that is renewed meanwhile has a later one, and stays.
+      if (last) await keys.delete({ at: LessThanOrEqual(last.at) });
+      return oldest.length;
+    };
+    return this.database.write('DELETE idempotency_key', work);
   }
 
-  forgetIdempotencyKeys(before: Date): Promise<number> {
-    return this.database.write('DELETE idempotency_key', (engine) => forgetKeys(engine, before.toISOString()));
+  /** Adds once no other request of this process with the key is in flight: waiting here takes no connection. */
+  private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
+    const name = `${scope} ${key}`;
+    const inFlight = this.keysInFlight.get(name);
+    if (inFlight) {
+      const settled = inFlight.catch(() => undefined);
+      await within(IN_FLIGHT_TIMEOUT, settled, () => new IdempotencyInProgress());
+      return add();
+    }
+    const adding = add().finally(() => this.keysInFlight.delete(name));
+    this.keysInFlight.set(name, adding);
+    return adding;
   }
 
-  private async commit<T>(
-    additions: readonly Asker[],
-    deadline: number,
-    add: (engine: Engine) => Promise<T>,
-    isRepeatable = false,
-  ): Promise<T> {
+  private addAll(additions: readonly Addition[], deadline: number): Promise<(Added | Error)[]> {
+    const work = (manager: EntityManager) => this.insertAll(manager, additions);
+    const options = {
+      deadline,
+      isRepeatable: additions.every(({ key }) => key),
+      isStatement: additions.every(({ key }) => !key),
+    };
+    const { observer } = this.database;
+    return observer.commit(additions.length, () => this.database.write('INSERT pet', work, options));
+  }
+
+  private async insertAll(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
+    const pets = additions.filter(({ key }) => !key).map(({ pet }) => pet);
+    const ids = pets.length > 0 ? await this.insert(manager, pets) : [];
+    const outcomes: (Added | Error)[] = [];
+    for (const { pet, key } of additions) {
+      if (key) outcomes.push(await this.insertOnce(manager, pet, key));
+      else outcomes.push({ pet: { id: ids.shift()!, ...pet }, replayed: false });
+    }
+    return outcomes;
+  }
+
+  /** Adds a pet unless one was added with the key. */
+  private async insertOnce(manager: EntityManager, pet: NewPet, key: IdempotencyKey): Promise<Added | Error> {
+    const earlier = await this.lock(manager, key);
+    const isFresh = key.at.getTime() - earlier.createdAt < IDEMPOTENCY_KEY_LIFETIME;
+    if (isFresh && earlier.petId !== 0n) {
+      const [found] = await this.select(manager, [earlier.petId]);
+      if (found && earlier.fingerprint !== key.fingerprint) return new IdempotencyKeyReused();
+      if (found) return { pet: found, replayed: true };
+    }
+    const [id] = await this.insert(manager, [pet]);
+    const { fingerprint, at } = key;
+    const stored = { scope: key.scope, key: key.key };
+    await manager.getRepository(IdempotencyKeySchema).update(stored, { fingerprint, petId: id!, at });
+    return { pet: { id: id!, ...pet }, replayed: false };
+  }
+
+  /** Stores an idempotency key with the pet id 0, or locks the stored one; resolves to its row as it then is. */
+  private async lock(manager: EntityManager, { scope, key, fingerprint, at }: IdempotencyKey) {
     try {
-      return await this.database.commit(additions, () =>
-        this.database.query('INSERT pet', add, deadline, isRepeatable),
+      const values = [scope, key, fingerprint, 0, at.toISOString()];
+      const [row] = await query<KeyRow>(
+        manager,
+        (add) => `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at)
+          VALUES (${values.map(add).join(', ')}) ${this.database.dialect.onExistingKey}
+          RETURNING fingerprint, pet_id, created_at`,
       );
-    } finally {
-      // Even if it failed: a commit whose outcome is not known may have been one.
-      this.ownChanges++;
+      return { fingerprint: row!.fingerprint, petId: BigInt(row!.pet_id), createdAt: Date.parse(row!.created_at) };
+    } catch (error) {
+      throw this.database.failure(error) === 'locked' ? new IdempotencyInProgress() : error;
     }
   }
 
-  private sharing<Question, Answer>(
-    most: number,
-    ask: (engine: Engine, questions: readonly Question[]) => Promise<Answer[]>,
-    keyOf: (question: Question) => unknown,
-    widest?: (one: Question, other: Question) => Question,
-  ): SharedReads<Question, Answer> {
-    return new SharedReads(
-      most,
-      // What is shared is asked again by halves if its connection was lost, and not as it is.
-      (questions, deadline, askers) =>
-        this.database.query(READ, (engine) => ask(engine, questions), deadline, questions.length === 1, askers),
-      keyOf,
-      (deadline) => this.database.checkDeadline(deadline),
-      () => this.database.callers(),
-      widest,
-    );
+  private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<bigint[]> {
+    const inserted = await query<{ id: bigint | string }>(manager, (add) => this.database.dialect.insert(pets, add));
+    if (inserted.length !== pets.length)
+      throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
+    return inserted.map(({ id }) => BigInt(id)).sort(ascending);
+  }
+
+  private findAll(ids: readonly bigint[], deadline: number): Promise<(Pet | undefined)[]> {
+    const work = async (manager: EntityManager) => {
+      const pets = new Map((await this.select(manager, ids)).map((pet) => [pet.id, pet]));
+      return ids.map((id) => pets.get(id));
+    };
+    return this.database.read('SELECT pet', work, deadline);
+  }
+
+  private async select(manager: EntityManager, ids: readonly bigint[]): Promise<Pet[]> {
+    return (await query<PetRow>(manager, (add) => this.database.dialect.find(ids, add))).map(toPet);
+  }
+
+  /** Lists that begin at the same pet share the longest of them. */
+  private async listAll(queries: readonly PetQuery[], deadline: number): Promise<(readonly Pet[])[]> {
+    const start = ({ status, before }: PetQuery) => `${status} ${before}`;
+    const longest = new Map<string, PetQuery>();
+    for (const query of queries) {
+      const known = longest.get(start(query));
+      if (!known || query.limit > known.limit) longest.set(start(query), query);
+    }
+    const different = [...longest.values()];
+    const lists = new Map<string, readonly Pet[]>();
+    const atOnce = this.database.dialect.concurrentWrites ? LISTS_AT_ONCE : 1;
+    for (let i = 0; i < different.length; i += atOnce) {
+      const some = different.slice(i, i + atOnce);
+      const read = await this.database.read('SELECT pet', (manager) => this.selectLists(manager, some), deadline);
+      for (const [n, list] of read.entries()) lists.set(start(some[n]!), list);
+    }
+    return queries.map((query) => lists.get(start(query))!.slice(0, query.limit));
+  }
+
+  private async selectLists(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
+    const { dialect } = this.database;
+    const found = await query<PetRow>(manager, (add) => {
+      const selects = queries.map(
+        (each, place) => `SELECT ${PET_COLUMNS}, ${place} AS place ${dialect.list(each, add)}`,
+      );
+      return selects.length === 1 ? selects[0]! : selects.map((select) => `(${select})`).join(' UNION ALL ');
+    });
+    const lists: Pet[][] = queries.map(() => []);
+    for (const row of found) lists[Number(row.place)]!.push(toPet(row));
+    // A union has no order.
+    if (lists.length > 1) for (const list of lists) list.sort((a, b) => ascending(b.id, a.id));
+    return lists;
   }
 }
 
-/** Where a list begins, and in which index: of lists from the same place the longer one has the shorter one. */
-function placeOf({ status, before }: PetQuery): string {
-  return `${status} ${before}`;
-}
-
-function longer(one: PetQuery, other: PetQuery): PetQuery {
-  return other.limit > one.limit ? other : one;
+function ascending(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

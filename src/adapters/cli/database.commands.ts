@@ -1,0 +1,85 @@
+import type { Command } from 'commander';
+import { UsageError } from '../../application/errors.js';
+import { words } from '../../application/finding.js';
+import { type DatabaseUrl, databaseUrl, type LastingUrl } from '../persistence/database-url.js';
+import type { CommandContext } from './command-context.js';
+import { plural, table } from './text.js';
+
+/** Adds `check`, `migrate`, `copy`, `backup` and `restore`. */
+export function addDatabaseCommands(
+  petstore: Command,
+  { check, databaseUrl: configured, print }: CommandContext,
+): void {
+  petstore
+    .command('check')
+    .description('check the settings, the database, the keys and the files; change nothing')
+    .option('--verbose', 'print the checks that passed, too')
+    .option('--json', 'print an array of objects: name, state (ok, warn or fail), found, advice')
+    .action(async ({ json, verbose }: { json?: true; verbose?: true }) => {
+      const findings = await check();
+      const shown = findings.filter(({ state }) => verbose ?? state !== 'ok');
+      if (json) print(JSON.stringify(findings, null, 2));
+      else if (shown.length > 0) print(table(shown.map((each) => [each.state, each.name, words(each)])));
+      const failed = findings.filter(({ state }) => state === 'fail').map(({ name }) => name);
+      if (failed.length > 0) throw new UsageError(`${plural(failed.length, 'check')} failed: ${failed.join(', ')}.`);
+      const warnings = findings.filter(({ state }) => state === 'warn').length;
+      if (!json) print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
+    });
+
+  petstore
+    .command('migrate')
+    .description('run the pending migrations of the database schema, as serve does')
+    .action(async () => {
+      const { migrate, withDataSource } = await import('../persistence/typeorm/schema.js');
+      const url = lasting('DATABASE_URL', configured());
+      const names = await withDataSource(url, (_source, dialect, found) => migrate(found, dialect));
+      print(names.length > 0 ? names.map((name) => `Applied ${name}.`).join('\n') : 'The schema is up to date.');
+    });
+
+  petstore
+    .command('copy')
+    .description('copy all pets and keys into an empty database, with their ids, and verify the copy')
+    .requiredOption('--from <url>', 'the source, in the form of DATABASE_URL; nothing may write to it meanwhile')
+    .requiredOption('--to <url>', 'the target, in the form of DATABASE_URL; it must exist and be empty')
+    .action(async ({ from, to }: { from: string; to: string }) => {
+      const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
+      const source = lasting('--from', databaseUrl('--from', from));
+      const target = lasting('--to', databaseUrl('--to', to));
+      const { pets, keys, checksum } = await copyDatabase(source, target);
+      print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}; both databases have the checksum ${checksum}.`);
+      print('Set DATABASE_URL to the new database and start the service.');
+    });
+
+  petstore
+    .command('backup')
+    .description('back up the SQLite database, while the service runs or not, and verify the backup')
+    .argument('<file>', 'the backup; the file must not exist')
+    .action(async (file: string) => {
+      const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
+      const { pets, keys, checksum } = await makeBackup(sqliteFile(configured()), file);
+      print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}, with the checksum ${checksum}.`);
+    });
+
+  petstore
+    .command('restore')
+    .description('verify a backup and replace the SQLite database with it; stop the service first')
+    .argument('<file>', 'the backup; it is not changed')
+    .action(async (file: string) => {
+      const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
+      const { pets, keys, checksum, kept } = await restoreBackup(sqliteFile(configured()), file);
+      print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file}, with the checksum ${checksum}.`);
+      if (kept !== undefined) print(`The previous database is kept in ${kept}.`);
+    });
+}
+
+function lasting(name: string, url: DatabaseUrl): LastingUrl {
+  if (url.engine !== 'memory') return url;
+  throw new UsageError(`${name} must not be memory:, which lasts only as long as its process.`);
+}
+
+function sqliteFile(configured: DatabaseUrl): string {
+  const url = lasting('DATABASE_URL', configured);
+  if (url.engine === 'sqlite') return url.file;
+  const tools = url.engine === 'postgres' ? 'pg_dump and pg_restore' : 'mariadb-dump and mariadb';
+  throw new UsageError(`This command is for DATABASE_URL=sqlite:FILE. For this database use ${tools}.`);
+}

@@ -1,0 +1,193 @@
+import cluster from 'node:cluster';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
+import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
+import { KeyRejected } from '../../../application/errors.js';
+import { ApiKey } from '../../../domain/keys/api-key.js';
+import { ApiError } from '../errors/api-error.js';
+import type { HeaderList } from '../send.js';
+import type { Request } from '../server/request.js';
+import type { Response } from '../server/response.js';
+import { connectRedis } from './redis.js';
+
+export interface RateLimitSettings {
+  /** Requests of a key in a minute; undefined for no limit. */
+  readonly RATE_LIMIT: number | undefined;
+  /** Failures to authenticate of an address in a minute; undefined for no limit. */
+  readonly AUTH_FAILURE_LIMIT: number | undefined;
+  /** The Redis through which instances share their counts. */
+  readonly RATE_LIMIT_URL: string | undefined;
+}
+
+/** The window of both limits, in seconds. */
+const WINDOW = 60;
+
+/** How long a worker waits for its primary, in milliseconds. */
+const PRIMARY_TIMEOUT = 1_000;
+
+/** How long after its last success an address may use a key although it has failed too often, in milliseconds. */
+const TRUSTED_FOR = 600_000;
+
+/** The most pairs of address and key that are trusted. */
+const MAX_TRUSTED = 10_000;
+
+/**
+ * `RATE_LIMIT` and `AUTH_FAILURE_LIMIT`, counted in this process, in the primary of the workers, or in Redis. The
+ * `RateLimit` headers are those of draft-ietf-httpapi-ratelimit-headers-10.
+ */
+export class RateLimits implements OnApplicationShutdown {
+  /** By address and key: whether the last check succeeded, or will. Failures are not cached. */
+  private readonly successes = new LRUCache<string, Promise<boolean>>({
+    max: MAX_TRUSTED,
+    ttl: TRUSTED_FOR,
+    updateAgeOnGet: true,
+  });
+
+  private constructor(
+    private readonly requests?: RateLimiterAbstract,
+    private readonly failures?: RateLimiterAbstract,
+    private readonly redis?: Redis,
+  ) {}
+
+  /** Loads what the settings need; `observe` is told whether the limits are shared through Redis. */
+  static async open(settings: RateLimitSettings, observe: (areShared: boolean) => void): Promise<RateLimits> {
+    const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
+    if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
+    const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
+    const redis = url === undefined ? undefined : await connectRedis(url, observe);
+    const limiter = (name: string, points: number | undefined) => {
+      if (points === undefined) return undefined;
+      const options = { keyPrefix: `petstore:${name}`, points, duration: WINDOW };
+      const local = cluster.isWorker
+        ? new RateLimiterCluster({ ...options, timeoutMs: PRIMARY_TIMEOUT })
+        : new RateLimiterMemory(options);
+      if (!redis) return local;
+      const shared = { storeClient: redis, rejectIfRedisNotReady: true, insuranceLimiter: local };
+      return new RateLimiterRedis({ ...options, ...shared });
+    };
+    return new RateLimits(limiter('requests', RATE_LIMIT), limiter('failures', AUTH_FAILURE_LIMIT), redis);
+  }
+
+  onApplicationShutdown(): void {
+    this.redis?.disconnect();
+  }
+
+  /** Counts a request and adds the `RateLimit` headers to its response; throws `rate_limited` beyond the limit. */
+  countRequest(key: ApiKey, response: Response): void | Promise<void> {
+    if (this.requests) return this.count(this.requests, key, response);
+  }
+
+  private async count(limiter: RateLimiterAbstract, { digest }: ApiKey, response: Response): Promise<void> {
+    const result = await consume(limiter, digest);
+    if (!result) return;
+    response.standing.push(...rateLimitHeaders('key', limiter, result));
+    if (result.consumedPoints > limiter.points)
+      throw tooMany(`This API key may make ${limiter.points} requests in a minute`, result);
+  }
+
+  /**
+   * Runs `authenticate`; throws `rate_limited` instead if the address of the request has failed too often, unless that
+   * address has used the key successfully.
+   */
+  limitFailures(request: Request, authenticate: () => ApiKey | Promise<ApiKey>): ApiKey | Promise<ApiKey> {
+    return this.failures ? this.authenticateLimited(this.failures, request, authenticate) : authenticate();
+  }
+
+  private async authenticateLimited(
+    limiter: RateLimiterAbstract,
+    { socket, headers }: Request,
+    authenticate: () => ApiKey | Promise<ApiKey>,
+  ): Promise<ApiKey> {
+    const address = networkOf(socket.remoteAddress ?? '');
+    const { authorization = '' } = headers;
+    const pair = `${address} ${authorization.slice(authorization.lastIndexOf(' ') + 1)}`;
+    // The first requests with a key may arrive together: they all wait for the check of one.
+    const success = this.successes.get(pair);
+    if (success && (await success)) {
+      try {
+        return await authenticate();
+      } catch (error) {
+        if (!(error instanceof KeyRejected)) throw error;
+        // Revoked or expired: its failures count like those of any other key.
+        this.successes.delete(pair);
+      }
+    }
+    const key = authenticateCounted(limiter, address, authenticate);
+    const failed = () => {
+      this.successes.delete(pair);
+      return false;
+    };
+    this.successes.set(
+      pair,
+      key.then(() => true, failed),
+    );
+    return key;
+  }
+}
+
+/**
+ * Counts a failure before the check, and takes it back unless the key is rejected: so no more keys than allowed are
+ * checked, however many arrive at once.
+ */
+async function authenticateCounted<Key>(
+  limiter: RateLimiterAbstract,
+  address: string,
+  authenticate: () => Key | Promise<Key>,
+): Promise<Key> {
+  const result = await consume(limiter, address);
+  if (!result) return authenticate();
+  const reward = () => void limiter.reward(address).catch(() => undefined);
+  if (result.consumedPoints > limiter.points) {
+    reward();
+    const rule = `An address may fail to authenticate ${limiter.points} times in a minute`;
+    throw tooMany(rule, result, rateLimitHeaders('address', limiter, result));
+  }
+  try {
+    const key = await authenticate();
+    reward();
+    return key;
+  } catch (error) {
+    if (!(error instanceof KeyRejected)) reward();
+    throw error;
+  }
+}
+
+/** Consumes a point; undefined if it cannot be counted: a primary that hangs or has exited must not fail requests. */
+async function consume(limiter: RateLimiterAbstract, key: string): Promise<RateLimiterRes | undefined> {
+  if (cluster.worker?.isConnected() === false) return undefined;
+  try {
+    return await limiter.consume(key);
+  } catch (result) {
+    // Beyond the limit it rejects with the count.
+    return result instanceof Error ? undefined : (result as RateLimiterRes);
+  }
+}
+
+/** An IPv4 address, or the first 64 bits of an IPv6 address, because a client has all addresses with the same ones. */
+function networkOf(address: string): string {
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
+  if (mapped !== undefined || !address.includes(':')) return mapped ?? address;
+  const [head = [], tail = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
+  return [...head, ...zeros, ...tail].slice(0, 4).join(':');
+}
+
+function tooMany(rule: string, result: RateLimiterRes, headers: HeaderList = []): ApiError {
+  const seconds = secondsLeft(result);
+  const message = `${rule}; try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+  return new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
+}
+
+function rateLimitHeaders(policy: string, { points }: RateLimiterAbstract, result: RateLimiterRes): string[] {
+  return [
+    'RateLimit-Policy',
+    `"${policy}";q=${points};w=${WINDOW}`,
+    'RateLimit',
+    `"${policy}";r=${Math.max(0, points - result.consumedPoints)};t=${secondsLeft(result)}`,
+  ];
+}
+
+function secondsLeft({ msBeforeNext }: RateLimiterRes): number {
+  return Math.max(1, Math.ceil(msBeforeNext / 1000));
+}

@@ -1,0 +1,27 @@
+import { Injectable } from '@nestjs/common';
+import { DatabaseUnavailable } from '../../application/errors.js';
+import { within } from '../../application/within.js';
+import { HttpSettings } from './http-settings.js';
+import type { Request } from './server/request.js';
+
+/** Time to acquire a database connection, in milliseconds. */
+const POOL_TIMEOUT = 3_000;
+
+/** Bounds how long a request waits for the database in all: for the check of its key, and for its own query. */
+@Injectable()
+export class DatabaseDeadline {
+  constructor(private readonly settings: HttpSettings) {}
+
+  /** Resolves as `result` does; rejects with `DatabaseUnavailable` once the request has waited for too long. */
+  async wait<T>(request: Request, result: Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    try {
+      // The database itself bounds a single wait.
+      if (request.waited === 0) return await result;
+      const left = POOL_TIMEOUT + this.settings.STATEMENT_TIMEOUT - request.waited;
+      return await within(left, result, () => new DatabaseUnavailable('The database did not answer in time.'));
+    } finally {
+      request.waited += performance.now() - startedAt;
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { ApiResponse } from '@nestjs/swagger';
+import { ERROR_STATUS, ErrorCode, MESSAGES } from '../errors/error-code.js';
+import { ALWAYS, headerRefs, type Headers } from './headers.js';
+import { namedSchema, type Reference } from './schemas.js';
+
+/** An example message for each error code of a response. */
+export type Messages = Partial<Record<ErrorCode, string>>;
+
+const ERROR = namedSchema('Error', {
+  type: 'object',
+  description: 'The body of every error.',
+  required: ['code', 'message', 'status'],
+  additionalProperties: false,
+  properties: {
+    code: {
+      type: 'string',
+      description: 'What went wrong, for programs.',
+      enum: Object.keys(ERROR_STATUS),
+      example: 'missing_field',
+    },
+    message: {
+      type: 'string',
+      description: 'What went wrong and how to fix it, for people. The wording may change.',
+      example: 'name is required.',
+    },
+    status: {
+      type: 'integer',
+      description: 'The HTTP status code of the response.',
+      minimum: 400,
+      maximum: 599,
+      example: 400,
+    },
+  },
+});
+
+/** Documents a successful response and an example of its body. */
+export function Success(
+  status: number,
+  description: string,
+  schema: Reference,
+  example: unknown,
+  headers: Headers = {},
+): MethodDecorator {
+  return ApiResponse({ status, description, headers: headerRefs(headers), schema, example });
+}
+
+/** Documents an error response; all codes of `messages` have the same status. */
+export function Failure(description: string, messages: Messages, headers?: Headers): MethodDecorator {
+  const [code] = Object.keys(messages) as [ErrorCode];
+  return ApiResponse({ status: ERROR_STATUS[code], ...failure(description, messages, headers) });
+}
+
+/** The fixed messages of these codes. */
+export function messages(...codes: (keyof typeof MESSAGES)[]): Messages {
+  return Object.fromEntries(codes.map((code) => [code, MESSAGES[code]]));
+}
+
+/** The error responses that every operation has, by status; its own of the same status replaces one. */
+export const SHARED_FAILURES = {
+  401: failure(
+    'The API key is missing or invalid.',
+    messages('api_key_missing', 'api_key_invalid', 'api_key_expired', 'api_key_revoked'),
+    { 'WWW-Authenticate': 'Challenge' },
+  ),
+  406: failure('The `Accept` header of the request excludes JSON. Nothing was done.', messages('not_acceptable')),
+  429: failure(
+    'Too many requests with this API key, or failed authentications from this address, in a minute.',
+    { rate_limited: 'This API key may make 600 requests in a minute; try again in 42 seconds.' },
+    { 'Retry-After': 'RetryAfter', RateLimit: 'RateLimit', 'RateLimit-Policy': 'RateLimitPolicy' },
+  ),
+  500: failure('The service failed. Its log has the reason, under the `X-Request-Id`.', messages('internal_error')),
+  503: failure(
+    'The database cannot respond now. The same request may succeed later.',
+    messages('service_unavailable'),
+    { 'Retry-After': 'RetryAfter' },
+  ),
+};
+
+/** The response to a request that reaches no operation; the default response of all of them. */
+export const UNREADABLE = failure(
+  'The request is not valid HTTP, too large or too slow.',
+  {
+    bad_request:
+      'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2); ' +
+      'this one has none.',
+    uri_too_long: 'The request target must have at most 12288 bytes.',
+    ...messages('request_timeout', 'expectation_failed', 'headers_too_large'),
+  },
+  ALWAYS,
+);
+
+function failure(description: string, messages: Messages, headers: Headers = {}) {
+  const all = Object.entries(messages) as [ErrorCode, string][];
+  const examples = all.map(([code, message]) => [code, { value: { code, message, status: ERROR_STATUS[code] } }]);
+  const json = { schema: ERROR, examples: Object.fromEntries(examples) as Record<string, { value: object }> };
+  return { description, headers: headerRefs(headers), content: { 'application/json': json } };
+}

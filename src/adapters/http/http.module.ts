@@ -1,0 +1,37 @@
+import { DynamicModule, Module } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { AuthGuard } from './auth/auth.guard.js';
+import { RateLimits, type RateLimitSettings } from './auth/rate-limits.js';
+import { DatabaseDeadline } from './database-deadline.js';
+import { DocsController } from './docs/docs.controller.js';
+import { ApiErrorFilter } from './errors/api-error.filter.js';
+import { UnmatchedController } from './errors/unmatched.controller.js';
+import { HealthController } from './health/health.controller.js';
+import { HttpSettings } from './http-settings.js';
+import { GetPetController } from './pets/get-pet.controller.js';
+import { PetsController } from './pets/pets.controller.js';
+
+/** The HTTP interface. */
+@Module({})
+export class HttpModule {
+  /** `application` exports the services; `observeLimits` receives whether Redis shares the rate limits. */
+  static of(
+    settings: HttpSettings & RateLimitSettings,
+    application: DynamicModule,
+    observeLimits: (areShared: boolean) => void = () => undefined,
+  ): DynamicModule {
+    return {
+      module: HttpModule,
+      imports: [application],
+      // In the order of the routes: the one that matches everything is the last.
+      controllers: [PetsController, GetPetController, HealthController, DocsController, UnmatchedController],
+      providers: [
+        { provide: HttpSettings, useValue: settings },
+        { provide: RateLimits, useFactory: () => RateLimits.open(settings, observeLimits) },
+        { provide: APP_GUARD, useClass: AuthGuard },
+        { provide: APP_FILTER, useClass: ApiErrorFilter },
+        DatabaseDeadline,
+      ],
+    };
+  }
+}

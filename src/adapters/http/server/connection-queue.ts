@@ -1,0 +1,160 @@
+import type { Socket } from 'node:net';
+import { type ApiError, sendError } from '../errors/api-error.js';
+import { Request } from './request.js';
+import { Response } from './response.js';
+
+/** The most pending requests of a connection; what a client pipelines beyond them is not handled. */
+const MAX_PENDING = 256;
+
+/** How long a connection is still read after its final response, in milliseconds. */
+const LINGER = 2_000;
+
+/**
+ * The `close` option of a Connection header (RFC 9110, 7.6.1), which Node's parser misses beside other options or tabs.
+ */
+const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
+
+const ignore = () => undefined;
+
+interface Pending {
+  readonly response: Response;
+  handle: () => void;
+}
+
+/**
+ * The requests of one connection, handled one after another: each when the response before it has been sent, so that it
+ * sees its effect, and none after a final response (RFC 9112, sections 9.3.2 and 9.6). Node itself emits all requests
+ * of a packet at once.
+ */
+export class ConnectionQueue {
+  private current: Response | undefined;
+  private readonly pending: Pending[] = [];
+
+  /** The response to the latest request; undefined once that request has arrived completely and been answered. */
+  private latest: Response | undefined;
+
+  /** Whether no further request is accepted. */
+  private isClosed = false;
+
+  /** `finished` is called with each response that has ended, or whose connection has closed. */
+  constructor(
+    private readonly socket: Socket,
+    private readonly isStopping: () => boolean,
+    private readonly finished: (response: Response) => void,
+  ) {
+    // An error without a listener ends the process, and Node removes its own after CONNECT.
+    socket.on('error', ignore);
+    socket.once('close', () => (this.pending.length = 0));
+    // Node calls this after a final response, where destroying the socket could destroy the response on its way, and
+    // when a client has half-closed, after the last request that Node knows: an error that is pending here is not among
+    // them.
+    socket.destroySoon = () => {
+      if (this.pending.length === 0 || !this.current?.shouldKeepAlive) this.linger();
+    };
+  }
+
+  /** Whether a request has arrived completely whose response is not complete. */
+  get isResponding(): boolean {
+    return this.current?.req.complete === true && !this.current.writableEnded;
+  }
+
+  /** Whether the response that is being written is the last of the connection. */
+  isFinal(): boolean {
+    return this.pending.length === 0 && (this.isClosed || this.isStopping());
+  }
+
+  /**
+   * Handles a request when it reaches the head of the queue; never, if it follows a final response or is one too many.
+   */
+  add(response: Response, handle: () => void): void {
+    if (this.isClosed || this.pending.length === MAX_PENDING) {
+      this.isClosed = true;
+      return this.stopReading();
+    }
+    const { connection, upgrade } = response.req.headers;
+    // After a request with Upgrade, Node drops the rest of the packet.
+    if (upgrade !== undefined || (connection !== undefined && CLOSE.test(connection))) response.shouldKeepAlive = false;
+    this.isClosed = !response.shouldKeepAlive;
+    this.push(response, handle);
+  }
+
+  /**
+   * Sends an error as the final response: to the request whose body is malformed, else after the pending ones.
+   * `request` is what is known of a request whose head could not be parsed; `handle` sends the error.
+   */
+  fail(error: ApiError, request: Request, handle: (response: Response) => void): void {
+    this.stopReading();
+    if (!this.socket.writable) return;
+    const { latest } = this;
+    if (latest && !latest.req.complete) {
+      this.isClosed = true;
+      const pending = this.pending.find(({ response }) => response === latest);
+      if (pending) pending.handle = () => sendFinalError(latest, error);
+      else if (latest.headersSent) this.linger();
+      else sendFinalError(latest, error);
+    } else if (!this.isClosed) {
+      this.isClosed = true;
+      // Node has created no response for it.
+      const response = new Response(
+        Object.assign(request, { complete: true, httpVersionMajor: 1, httpVersionMinor: 1 }),
+      );
+      this.push(response, () => {
+        response.assignSocket(this.socket);
+        response.once('finish', () => {
+          this.linger();
+          response.emit('close');
+        });
+        handle(response);
+      });
+    }
+  }
+
+  private push(response: Response, handle: () => void): void {
+    response.req.startedAt = performance.now();
+    response.queue = this;
+    response.once('close', this.next);
+    this.latest = response;
+    if (this.current) this.pending.push({ response, handle });
+    else {
+      this.current = response;
+      handle();
+    }
+  }
+
+  private readonly next = (): void => {
+    if (this.current) this.finished(this.current);
+    if (this.latest?.req.complete) this.latest = undefined;
+    const following = this.pending.shift();
+    this.current = following?.response;
+    if (!following) return;
+    const handle = () => this.socket.destroyed || following.handle();
+    // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody. But
+    // Node ends a half-closed connection that has no response left, and knows of none for what could not be parsed.
+    if (following.response.socket) setImmediate(handle);
+    else handle();
+  };
+
+  /**
+   * Half-closes, and discards what the client still sends for a moment: closing a socket with unread bytes resets the
+   * connection, which can destroy the response on its way (RFC 9112, section 9.6).
+   */
+  private linger(): void {
+    this.isClosed = true;
+    this.pending.length = 0;
+    this.socket.end();
+    this.socket.resume();
+    const timeout = setTimeout(() => this.socket.destroy(), LINGER);
+    this.socket.once('close', () => clearTimeout(timeout));
+  }
+
+  /** Discards what arrives from here on instead of parsing it. */
+  private stopReading(): void {
+    this.socket.removeAllListeners('data').on('data', ignore);
+  }
+}
+
+/** Sends an error, and closes the connection after it. */
+export function sendFinalError(response: Response, error: ApiError): void {
+  response.shouldKeepAlive = false;
+  sendError(response, error);
+}

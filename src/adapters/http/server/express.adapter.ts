@@ -1,0 +1,177 @@
+import cluster from 'node:cluster';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Server as NetServer, type Socket } from 'node:net';
+import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import express from 'express';
+import type { RequestObserver } from '../../../application/finished-request.js';
+import { ApiError } from '../errors/api-error.js';
+import type { HttpSettings } from '../http-settings.js';
+import { ConnectionQueue, sendFinalError } from './connection-queue.js';
+import { headError, type ParserError, parserError, targetOf } from './request-head.js';
+import { Request } from './request.js';
+import { Response } from './response.js';
+
+/** The timeout for the head of a request, in milliseconds. */
+const HEADERS_TIMEOUT = 10_000;
+
+/** The timeout of a connection whose client does not read a response, in milliseconds. */
+const IDLE_TIMEOUT = 30_000;
+
+/** How long requests on kept-alive connections are still handled after the server has stopped listening, in ms. */
+const STOP_LINGER = 1_000;
+
+/**
+ * How long a worker keeps connections alive after it has stopped listening, in milliseconds: by then all workers have,
+ * even on a busy machine.
+ * A client whose connection is closed opens another one at once, which is reset if it arrives as the last worker stops.
+ */
+const WORKER_SETTLE = 200;
+
+const logger = new Logger('http');
+
+/**
+ * Nest on Express, with a queue for each connection, and with request and response classes that already have Express's
+ * prototypes: Express would set the prototype of every request and response, which halves the throughput.
+ */
+export class PetStoreAdapter extends ExpressAdapter {
+  private readonly queues = new Map<Socket, ConnectionQueue>();
+  /** The number of connections so far. */
+  private accepted = 0;
+  private isStopping = false;
+
+  /** `middleware` is called with the Express application before it has any routes. */
+  constructor(
+    private readonly settings: HttpSettings,
+    private readonly observer: RequestObserver,
+    middleware: (app: express.Express) => void = () => undefined,
+  ) {
+    const app = express();
+    // Express creates its router with the first middleware, and the router reads these then.
+    app.enable('case sensitive routing');
+    app.enable('strict routing');
+    app.disable('x-powered-by');
+    // URLSearchParams removes one leading question mark, which is not part of the query.
+    app.set('query parser', (query: string | null | undefined) => new URLSearchParams(`?${query ?? ''}`));
+    middleware(app);
+    app.use((request, response, next) => {
+      const { error } = request as Request;
+      if (error) sendFinalError(response as Response, error);
+      else next();
+    });
+    super(app);
+  }
+
+  override initHttpServer(): void {
+    const app = this.getInstance<express.Express>();
+    class AppRequest extends Request {}
+    class AppResponse extends Response {}
+    app.request = Object.assign(AppRequest.prototype, { app });
+    app.response = Object.assign(AppResponse.prototype, { app });
+    const { REQUEST_TIMEOUT: requestTimeout, KEEP_ALIVE_TIMEOUT: keepAliveTimeout, MAX_CONNECTIONS } = this.settings;
+    const headersTimeout = Math.min(HEADERS_TIMEOUT, requestTimeout);
+    const server = createServer({
+      IncomingMessage: AppRequest,
+      ServerResponse: AppResponse,
+      headersTimeout,
+      requestTimeout,
+      keepAliveTimeout,
+      connectionsCheckingInterval: Math.min(1_000, headersTimeout),
+      requireHostHeader: false,
+      noDelay: true,
+    });
+    server.timeout = IDLE_TIMEOUT;
+    server.maxConnections = MAX_CONNECTIONS;
+    // Their total size is limited, and beyond a number of headers Node would drop some silently.
+    server.maxHeadersCount = 0;
+    // Not documented by Node: a client that half-closes after its request gets its response.
+    Object.assign(server, { httpAllowHalfOpen: true });
+    server.on('connection', (socket: Socket) => {
+      this.accepted++;
+      const finished = (response: Response) => this.observer.request(response.outcome());
+      this.queues.set(socket, new ConnectionQueue(socket, () => this.isStopping, finished));
+      socket.once('close', () => this.queues.delete(socket));
+    });
+    // Without a listener Node would send 100 Continue before the key is checked.
+    for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
+      server.on(event, (_message: IncomingMessage, serverResponse: ServerResponse) => {
+        const response = serverResponse as Response;
+        this.queues.get(response.req.socket)?.add(response, () => {
+          response.req.error = headError(response.req);
+          this.handle(response);
+        });
+      });
+    }
+    server.on('connect', (request, socket) => {
+      this.fail(socket as Socket, request, new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.'));
+    });
+    server.on('clientError', (error: ParserError, socket: Socket) => {
+      const request = new AppRequest(socket);
+      request.url = targetOf(error);
+      this.fail(socket, request, parserError(error));
+    });
+    this.httpServer = server as Server;
+  }
+
+  /**
+   * Stops listening, handles what is in flight and what arrives on kept-alive connections for a second more, and
+   * resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a response was in
+   * flight.
+   */
+  override async close(): Promise<void> {
+    const server = this.httpServer as Server;
+    const { STOP_DELAY, STOP_TIMEOUT } = this.settings;
+    // The rest of the time is for the database, the traces and the log.
+    const timeout = setTimeout(() => this.cutOff(server), 0.8 * (STOP_TIMEOUT - STOP_DELAY));
+    await this.acceptPending();
+    // The `close` of an HTTP server would close kept-alive connections at once, with the requests on their way.
+    const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
+    if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
+    this.isStopping = true;
+    await Promise.race([closed, delay(STOP_LINGER, undefined, { ref: false })]);
+    server.closeIdleConnections();
+    await closed;
+    clearTimeout(timeout);
+    // Stops Node's timer for slow requests.
+    server.close();
+  }
+
+  /**
+   * Resolves once a turn of the event loop has brought no connection, or after 1,000 turns: connections that the system
+   * has accepted and the server has not are reset when it stops listening.
+   */
+  private async acceptPending(): Promise<void> {
+    for (let before = -1, turns = 0; before !== this.accepted && turns < 1_000; turns++) {
+      before = this.accepted;
+      for (let i = 0; i < 2; i++) await immediate();
+    }
+  }
+
+  private cutOff(server: Server): void {
+    const inFlight = [...this.queues.values()].filter(({ isResponding }) => isResponding).length;
+    if (inFlight > 0) {
+      process.exitCode = 1;
+      logger.error(`Graceful shutdown timed out: ${inFlight} responses in flight were cut off.`);
+    }
+    server.closeAllConnections();
+    for (const socket of this.queues.keys()) socket.destroy();
+  }
+
+  private handle(response: Response): void {
+    const { req: request } = response;
+    // A request that could not be parsed, or has an invalid target, has no path to route.
+    if (request.error && !request.url.startsWith('/')) request.url = '/';
+    // Every path has a route, and Nest catches what handlers throw: this is a bug in the router.
+    const failed = (error: unknown) => {
+      logger.error(error);
+      sendFinalError(response, ApiError.of('internal_error'));
+    };
+    this.observer.begin(request, () => this.getInstance<express.Express>()(request, response, failed));
+  }
+
+  private fail(socket: Socket, request: Request, error: ApiError): void {
+    request.error = error;
+    this.queues.get(socket)?.fail(error, request, (response) => this.handle(response));
+  }
+}

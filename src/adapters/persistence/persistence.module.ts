@@ -1,0 +1,66 @@
+import { DynamicModule, Logger, Module, OnApplicationShutdown } from '@nestjs/common';
+import { ApiKeyRepository } from '../../application/keys/api-key-repository.port.js';
+import { PetRepository } from '../../application/pets/pet-repository.port.js';
+import { Readiness } from '../../application/readiness.port.js';
+import { DatabaseObserver } from './database-observer.js';
+import { DatabaseLimits, DatabaseUrl } from './database-url.js';
+
+const logger = new Logger('petstore');
+
+/** An open database: an adapter for each port, and the way to close them all. */
+export abstract class OpenDatabase {
+  abstract readonly pets: PetRepository;
+  abstract readonly keys: ApiKeyRepository;
+  abstract readonly readiness: Readiness;
+  abstract close(): Promise<void>;
+}
+
+/** Provides the ports of persistence, and closes their database once everything that uses them has been shut down. */
+@Module({})
+export class PersistenceModule implements OnApplicationShutdown {
+  constructor(private readonly database: OpenDatabase) {}
+
+  static forUrl(url: DatabaseUrl, limits: DatabaseLimits, observer?: DatabaseObserver): DynamicModule {
+    return {
+      module: PersistenceModule,
+      providers: [
+        {
+          provide: OpenDatabase,
+          useFactory: () => openDatabase(url, limits, (message) => logger.warn(message), observer),
+        },
+        { provide: PetRepository, useFactory: ({ pets }: OpenDatabase) => pets, inject: [OpenDatabase] },
+        { provide: ApiKeyRepository, useFactory: ({ keys }: OpenDatabase) => keys, inject: [OpenDatabase] },
+        { provide: Readiness, useFactory: ({ readiness }: OpenDatabase) => readiness, inject: [OpenDatabase] },
+      ],
+      exports: [OpenDatabase, PetRepository, ApiKeyRepository, Readiness],
+    };
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.database.close();
+  }
+}
+
+/**
+ * Opens the database of a URL, and loads the modules of its engine only. `report` receives a sentence when the database
+ * cannot be reached, and when it can again.
+ */
+export async function openDatabase(
+  url: DatabaseUrl,
+  limits: DatabaseLimits,
+  report: (message: string) => void,
+  observer?: DatabaseObserver,
+): Promise<OpenDatabase> {
+  if (url.engine === 'memory') {
+    const { MemoryApiKeyRepository } = await import('./memory/memory-api-key.repository.js');
+    const { MemoryPetRepository } = await import('./memory/memory-pet.repository.js');
+    const [pets, keys] = [new MemoryPetRepository(), new MemoryApiKeyRepository()];
+    return { pets, keys, readiness: { check: () => Promise.resolve() }, close: () => Promise.resolve() };
+  }
+  const { Database } = await import('./typeorm/database.js');
+  const { TypeOrmApiKeyRepository } = await import('./typeorm/keys/typeorm-api-key.repository.js');
+  const { TypeOrmPetRepository } = await import('./typeorm/pets/typeorm-pet.repository.js');
+  const database = await Database.open(url, limits, report, observer);
+  const [pets, keys] = [new TypeOrmPetRepository(database), new TypeOrmApiKeyRepository(database)];
+  return { pets, keys, readiness: database, close: () => database.close() };
+}

@@ -1,0 +1,101 @@
+import Libsql from 'libsql';
+import type { Client } from 'pg';
+import { DataSourceOptions } from 'typeorm';
+import { DatabaseLimits, LastingUrl, Tls } from '../database-url.js';
+import { Dialect } from './dialects/dialect.js';
+import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
+import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
+import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-key-names.js';
+import { IdempotencyKeySchema } from './pets/idempotency-key.schema.js';
+import { petSchema } from './pets/pet.schema.js';
+
+/** What a DataSource is used for: without limits it is for work on the schema or on whole tables. */
+export interface Use extends Partial<DatabaseLimits> {
+  /** The most connections of a server. */
+  readonly poolSize?: number;
+  /** Every integer of SQLite as a bigint. TypeORM's own work on a schema expects numbers. */
+  readonly safeIntegers?: boolean;
+}
+
+/** How long a statement of a command waits for the lock of another process on a SQLite file, in milliseconds. */
+const SQLITE_TIMEOUT = 5_000;
+
+/** How long an unused connection is kept, in milliseconds. */
+const IDLE_TIMEOUT = 300_000;
+
+/** The options of a DataSource for the database at a URL. The migrations alone make the schema, on every engine. */
+export function dataSourceOptions(url: LastingUrl, use: Use = {}): DataSourceOptions {
+  const { poolSize = 2, poolTimeout = 10_000, statementTimeout, safeIntegers = false } = use;
+  const common = {
+    // Only an `integer` can be SQLite's AUTOINCREMENT.
+    entities: [
+      petSchema(url.engine === 'sqlite' ? 'integer' : 'bigint'),
+      ApiKeySchema,
+      KeyUseSchema,
+      IdempotencyKeySchema,
+    ],
+    migrations: [CreateTables1795132800000, UniqueKeyNames1795651200000],
+    migrationsTransactionMode: 'each' as const,
+    synchronize: false,
+    logging: false,
+    // Its default logger prints slow statements even if logging is off.
+    logger: 'debug' as const,
+  };
+  if (url.engine === 'sqlite') {
+    return {
+      ...common,
+      type: 'better-sqlite3',
+      driver: Libsql,
+      database: url.file,
+      enableWAL: true,
+      timeout: SQLITE_TIMEOUT,
+      prepareDatabase: (database: Libsql.Database) => {
+        database.pragma('synchronous = FULL');
+        database.defaultSafeIntegers(safeIntegers);
+      },
+    };
+  }
+  const { host, port, user: username, password, database, tls } = url;
+  const server = { ...common, host, port, username, password, database, poolSize };
+  if (url.engine === 'postgres') {
+    return {
+      ...server,
+      type: 'postgres',
+      ssl: tls
+        ? { ...tlsOptions(tls), ...(tls.mode === 'verify-ca' && { checkServerIdentity: () => undefined }) }
+        : false,
+      installExtensions: false,
+      applicationName: 'petstore',
+      poolErrorHandler: () => undefined,
+      extra: {
+        connectionTimeoutMillis: poolTimeout,
+        query_timeout: statementTimeout,
+        keepAlive: true,
+        idleTimeoutMillis: IDLE_TIMEOUT,
+        // Nothing else handles the errors of a new connection until TypeORM has it: one would end the process.
+        onConnect: (client: Client) => client.on('error', () => undefined),
+      },
+    };
+  }
+  return {
+    ...server,
+    type: 'mariadb',
+    charset: 'utf8mb4_bin',
+    connectTimeout: poolTimeout,
+    enableQueryTimeout: statementTimeout !== undefined,
+    maxQueryExecutionTime: statementTimeout,
+    ...(tls && { ssl: { ...tlsOptions(tls), verifyIdentity: tls.mode === 'verify-full' } }),
+    extra: { idleTimeout: IDLE_TIMEOUT },
+  };
+}
+
+/** Loads the dialect of a database, and only that. */
+export async function dialectOf({ engine }: LastingUrl): Promise<Dialect> {
+  if (engine === 'sqlite') return (await import('./dialects/sqlite.js')).sqlite;
+  if (engine === 'postgres') return (await import('./dialects/postgres.js')).postgres;
+  return (await import('./dialects/mariadb.js')).mariadb;
+}
+
+function tlsOptions({ mode, ca }: Tls) {
+  return { ca, rejectUnauthorized: mode !== 'require' };
+}

@@ -1,0 +1,137 @@
+import {
+  EntityManager,
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+  type ObjectLiteral,
+} from 'typeorm';
+import { UsageError } from '../../../../application/errors.js';
+import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
+import { NewPet } from '../../../../domain/pets/pet.js';
+
+/** Adds a parameter to a statement, and returns its placeholder. */
+export type AddParameter = (value: unknown) => string;
+
+/** Why the database has not done what it was asked. */
+export type Failure =
+  /** It cannot answer now, or did not answer in time. */
+  | 'unavailable'
+  /** The connection was lost: whether the statement was executed is not known. */
+  | 'lost'
+  /** Another transaction was in the way: the same transaction will succeed in a moment. */
+  | 'busy'
+  /** It waited in vain for a row that another transaction has locked. */
+  | 'locked'
+  /** A row with the same unique value exists. */
+  | 'duplicate';
+
+/** The error of a driver, as far as it tells what went wrong. */
+export type DriverError = Partial<Record<'code' | 'errno' | 'sqlState' | 'fatal' | 'message' | 'where', unknown>>;
+
+/** The durability of a server. A `problem` stops the service; a `fault` only fails `petstore check`. */
+export interface Examination {
+  readonly version: string;
+  /** The settings that decide whether what was acknowledged survives a crash. */
+  readonly settings: string;
+  /** Why it cannot store every name exactly and durably, and what would be right; null if it can. */
+  readonly problem: string | null;
+  /** The setting by which a 201 may not be on disk, and what it must be; null if there is none. */
+  readonly fault: string | null;
+  /** The setting by which a crash can do other damage, and what it should be; null if there is none. */
+  readonly risk: string | null;
+}
+
+/** What differs between the databases: the hot statements, and everything that SQL does not standardise. */
+export interface Dialect {
+  /** Whether several transactions can write at the same time. */
+  readonly concurrentWrites: boolean;
+  /** Prepares a new connection. */
+  readonly session: readonly string[];
+  /** Selects an `Examination`. */
+  readonly examine: string;
+  /** Begins a transaction whose commit is durable. */
+  readonly begin: string;
+  /** Keeps other processes from migrating the schema until the transaction and its connection end. */
+  readonly lockSchema: string;
+  /** What turns the insert of an existing idempotency key into an update that changes nothing. */
+  readonly onExistingKey: string;
+  /** Selects the `name` of each trigger and rule, which could change or discard what is written. */
+  readonly triggers: string;
+  /** Selects as `last` the highest id that was generated for a pet, a deleted one too. */
+  readonly lastId: string;
+  /** Makes the next generated id of an empty table of pets higher than this one. */
+  continueIds(last: bigint): readonly string[];
+  /** Selects the pets with these ids, in any order. */
+  find(ids: readonly bigint[], add: AddParameter): string;
+  /** What comes after `SELECT …` to read a list, always by one walk along an index. */
+  list(query: PetQuery, add: AddParameter): string;
+  /** Inserts pets durably, and returns their ids, which increase in the order of the pets. */
+  insert(pets: readonly NewPet[], add: AddParameter): string;
+  failure(error: DriverError): Failure | undefined;
+  /**
+   * Closes a connection that is broken, or busy with a statement that timed out. Absent for SQLite, whose only
+   * connection must stay open.
+   */
+  readonly discard?: (connection: unknown) => void;
+  /** A function that returns another number after each commit on any other connection; absent if only asking tells. */
+  versionOf?(connection: unknown): () => number;
+}
+
+/** The server cannot store every name exactly and durably; the message says what would be right. */
+export class NotWritable extends UsageError {}
+
+/** Statements that raise the counter of ids: an explicit id raises it, even if its row is deleted. */
+export function insertAndDelete(last: bigint): string[] {
+  return [`INSERT INTO pet (id, name, category_id, status) VALUES (${last}, '', 0, '')`, 'DELETE FROM pet'];
+}
+
+/** Prepares a new connection, and resolves to what its server says. */
+export async function examine(dialect: Dialect, manager: EntityManager): Promise<Examination> {
+  for (const statement of dialect.session) await manager.query(statement);
+  const [found] = await manager.query<[Examination]>(dialect.examine);
+  return found;
+}
+
+/** Prepares a new connection; rejects with `NotWritable` if it cannot write every name, exactly and durably. */
+export async function prepare(dialect: Dialect, manager: EntityManager): Promise<void> {
+  const { problem } = await examine(dialect, manager);
+  if (problem !== null) throw new NotWritable(problem);
+}
+
+/**
+ * Errors of a connection without a driver's code. TypeORM releases a query runner when its connection breaks; after a
+ * failover another connection may lead to the primary.
+ */
+const LOST = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+
+/** Why the database failed; undefined if the fault is the statement's, or not the database's at all. */
+export function failureOf(dialect: Dialect, error: unknown): Failure | undefined {
+  return LOST.some((kind) => error instanceof kind) ? 'lost' : dialect.failure(driverError(error));
+}
+
+/** Whether a failure may pass: the database cannot answer, whatever it is asked. */
+export function isUnavailable(dialect: Dialect, error: unknown): boolean {
+  return !['duplicate', undefined].includes(failureOf(dialect, error));
+}
+
+/** The driver's error in TypeORM's. */
+function driverError(error: unknown): DriverError {
+  return (error as { driverError?: DriverError } | undefined)?.driverError ?? (error as DriverError | undefined) ?? {};
+}
+
+/** What an error says, as a sentence; its code if it says nothing, as when several addresses were tried in vain. */
+export function said(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string };
+  const text = message || code || 'It gave no reason.';
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+/** Runs a statement whose parameters are added while its text is written, in the syntax of any database. */
+export function query<Row extends ObjectLiteral>(
+  manager: EntityManager,
+  write: (add: AddParameter) => string,
+): Promise<Row[]> {
+  const parameters: unknown[] = [];
+  const { driver } = manager.dataSource;
+  const sql = write((value) => driver.createParameter('', parameters.push(value) - 1));
+  return manager.query<Row[]>(sql, parameters);
+}

@@ -1,0 +1,82 @@
+import { PoolConnection } from 'mysql2';
+import { INT64_MAX } from '../../../../domain/int64.js';
+import { NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
+import { Dialect, Failure, insertAndDelete } from './dialect.js';
+
+/** What error numbers mean (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
+const FAILURES: readonly (readonly [readonly number[], Failure])[] = [
+  [[1062], 'duplicate'],
+  // A row that changed since it was read, and a deadlock.
+  [[1020, 1213], 'busy'],
+  [[1205], 'locked'],
+  // A server that shuts down, and a connection that was killed.
+  [[1053, 1077, 1927], 'lost'],
+  // Disk, memory or table full, too many connections, no such database, missing rights, limits of the account,
+  // read-only.
+  [[1021, 1037, 1041, 1044, 1049, 1114, 1142, 1143, 1203, 1226, 1290, 1461, 1836, 3024, 4151], 'unavailable'],
+];
+
+/** The SQLSTATEs of connections, authorisation, interruption and a read-only transaction. */
+const UNAVAILABLE = /^(08...|28000|70100|25006)$/;
+
+/** What the driver and Node say of a connection. */
+const DISCONNECTED = /^E[A-Z]{3,}$|^PROTOCOL_|^HANDSHAKE_|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/;
+
+/** MariaDB 10.6 and later, with one writer. */
+export const mariadb: Dialect = {
+  concurrentWrites: true,
+
+  /**
+   * Settings of the server, the database or the account have no effect on a session. mysql2 escapes as the sql_mode
+   * demands. A lock is waited for 2 seconds; for the same idempotency key of another instance, say.
+   */
+  session: [
+    `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN', time_zone = '+00:00',
+      innodb_lock_wait_timeout = 2, unique_checks = 1,
+      sql_safe_updates = 0, sql_auto_is_null = 0, sql_select_limit = 18446744073709551615,
+      sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'`,
+    // Its variable has another name from 11.1 on. READ COMMITTED cannot be written to a binary log of statements.
+    'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
+  ],
+
+  examine: `SELECT CONCAT(@@version_comment, ' ', @@version) AS version,
+    CONCAT('innodb_flush_log_at_trx_commit=', @@innodb_flush_log_at_trx_commit) AS settings,
+    CASE
+      WHEN @@global.read_only + 0 <> 0 THEN 'The server is read-only. DATABASE_URL must lead to the primary.'
+      WHEN @@innodb_flush_log_at_trx_commit <> 1
+        THEN 'A 201 would not be on disk: innodb_flush_log_at_trx_commit must be 1.'
+    END AS problem,
+    IF(@@innodb_flush_log_at_trx_commit <> 1, 'innodb_flush_log_at_trx_commit must be 1.', NULL) AS fault,
+    IF(@@log_bin + 0 <> 0 AND @@sync_binlog <> 1, 'sync_binlog should be 1.', NULL) AS risk`,
+
+  begin: 'START TRANSACTION',
+  lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
+  onExistingKey: 'ON DUPLICATE KEY UPDATE scope = scope',
+  triggers: `SELECT trigger_name AS name FROM information_schema.triggers WHERE event_object_schema = DATABASE()`,
+  lastId: `SELECT auto_increment - 1 AS last FROM information_schema.tables
+    WHERE table_schema = DATABASE() AND table_name = 'pet'`,
+  // ALTER TABLE would commit.
+  continueIds: insertAndDelete,
+
+  find: (ids, add) => `SELECT ${PET_COLUMNS} FROM pet FORCE INDEX (PRIMARY) WHERE id IN (${add(ids)})`,
+
+  list({ status, before, limit }, add) {
+    const [index, filter] = status === undefined ? ['PRIMARY', ''] : ['pet_status_id', `status = ${add(status)} AND`];
+    return `FROM pet FORCE INDEX (${index}) WHERE ${filter} id <= ${add(before === undefined ? INT64_MAX : before - 1n)}
+      ORDER BY id DESC LIMIT ${add(limit)}`;
+  },
+
+  insert(pets, add) {
+    const rows = pets.map((pet) => `(${newPetValues(pet).map(add).join(', ')})`);
+    return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING id`;
+  },
+
+  failure({ code, errno, sqlState, fatal, message }) {
+    if (code === 'PROTOCOL_SEQUENCE_TIMEOUT') return 'unavailable';
+    const known = FAILURES.find(([numbers]) => numbers.includes(Number(errno)))?.[1];
+    if (known ?? UNAVAILABLE.test(String(sqlState))) return known ?? 'unavailable';
+    return fatal === true || DISCONNECTED.test(String(code)) || message === 'Pool is closed.' ? 'lost' : undefined;
+  },
+
+  discard: (connection) => (connection as PoolConnection).destroy(),
+};

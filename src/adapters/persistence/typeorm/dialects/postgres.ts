@@ -1,0 +1,102 @@
+import { ClientBase } from 'pg';
+import { INT64_MAX } from '../../../../domain/int64.js';
+import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
+import { Dialect, Failure } from './dialect.js';
+
+/** Distinguishes the lock on the schema from other advisory locks in the database. */
+const SCHEMA_LOCK = 1_795_132_800;
+
+/**
+ * The SQLSTATEs that are not the statement's fault (https://www.postgresql.org/docs/current/errcodes-appendix.html),
+ * Node's codes, and what pg says without a code. The first match counts.
+ */
+const FAILURES: readonly (readonly [RegExp, Failure])[] = [
+  [/^23505$/, 'duplicate'],
+  [/^(40001|40P01)$/, 'busy'],
+  // Connection exceptions, idle timeouts, shutdowns; and the codes of Node.
+  [/^(08...|25P0[34]|57P0[1-35]|E[A-Z]{3,}|EAI_AGAIN)$/, 'lost'],
+  [/^(Connection terminated|Client has encountered|Client was closed|Cannot use a pool)/, 'lost'],
+  // The server does not speak PostgreSQL's protocol.
+  [/^(The server does not support SSL|Received unexpected|received invalid)/, 'lost'],
+  // Authorisation, catalogue name, rollback, resources, intervention, system errors, read-only, missing rights, wrong
+  // state.
+  [/^(28|3D|40|53|55|57|58)...$|^(25006|42501)$|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/, 'unavailable'],
+  // A statement, or a connection, that took too long.
+  [/^(Query read timeout|timeout exceeded when trying to connect)/, 'unavailable'],
+];
+
+/** The place of a row in the context of an error: the lock that was waited for is this row's, not its table's. */
+const ROW = /\(\d+,\d+\)/;
+
+/**
+ * Makes the commit of the transaction durable, whatever the settings of the server, the database or the role. A lock is
+ * waited for at most 2 seconds; for the same idempotency key of another instance, say.
+ */
+const DURABLY = `set_config('synchronous_commit',
+  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+  set_config('lock_timeout', '2000', true)`;
+
+/** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
+export const postgres: Dialect = {
+  concurrentWrites: true,
+  session: [],
+
+  // ASCII only: the database may have an encoding without any other character.
+  examine: `SELECT concat('PostgreSQL ', current_setting('server_version')) AS version,
+    concat('fsync=', current_setting('fsync'), ', synchronous_commit=', current_setting('synchronous_commit'),
+      ', full_page_writes=', current_setting('full_page_writes')) AS settings,
+    CASE
+      WHEN pg_is_in_recovery() THEN 'The server is a standby. DATABASE_URL must lead to the primary.'
+      WHEN current_setting('default_transaction_read_only') = 'on' THEN
+        'default_transaction_read_only is on. DATABASE_URL must lead to a database that is not read-only.'
+      WHEN current_setting('server_encoding') <> 'UTF8' THEN
+        concat('The encoding of the database is ', current_setting('server_encoding'), ', which cannot hold every ',
+          'name exactly. Create another one: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.')
+    END AS problem,
+    CASE current_setting('fsync') WHEN 'off' THEN 'fsync must be on.' END AS fault,
+    CASE current_setting('full_page_writes') WHEN 'off' THEN 'full_page_writes should be on.' END AS risk`,
+
+  begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLY}`,
+  // Waits for another process however long that takes.
+  lockSchema: `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`,
+  // The update is a write: a replay waits for a synchronous standby too, as the first commit may not have.
+  onExistingKey: 'ON CONFLICT (scope, token) DO UPDATE SET scope = excluded.scope',
+  triggers: `SELECT tgname AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+      WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
+    UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
+  // A row that was inserted with its id does not raise the sequence.
+  lastId: `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('pet', 'id')::regclass), max(id)) AS last
+    FROM pet`,
+  continueIds: (last) => [`SELECT setval(pg_get_serial_sequence('pet', 'id'), ${last})`],
+
+  find: (ids, add) => `SELECT ${PET_COLUMNS} FROM pet WHERE id = ANY(${add(ids)}::bigint[])`,
+
+  list({ status, before, limit }, add) {
+    const last = add(before === undefined ? INT64_MAX : before - 1n);
+    if (status === undefined) return `FROM pet WHERE id <= ${last} ORDER BY id DESC LIMIT ${add(limit)}`;
+    const only = add(status);
+    // Only the index on both can serve this: for a plain comparison the planner may walk the whole table.
+    return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${last})
+      ORDER BY status DESC, id DESC LIMIT ${add(limit)}`;
+  },
+
+  insert(pets, add) {
+    const rows = pets.map(newPetValues);
+    const columns = NEW_PET_COLUMNS.map(
+      ({ type }, i) => `${add(rows.map((row) => row[i]))}::${type === 'varchar' ? 'text' : String(type)}[]`,
+    );
+    return `WITH durable AS MATERIALIZED (SELECT ${DURABLY})
+      INSERT INTO pet (${NEW_PET_NAMES}) SELECT ${NEW_PET_NAMES}
+      FROM durable, unnest(${columns.join(', ')}) WITH ORDINALITY AS given (${NEW_PET_NAMES}, place)
+      ORDER BY place RETURNING id`;
+  },
+
+  failure({ code, message, where }) {
+    if (code === '55P03' && ROW.test(String(where))) return 'locked';
+    return FAILURES.find(([said]) => said.test(String(code ?? message)))?.[1];
+  },
+
+  discard: (connection) => {
+    (connection as ClientBase & { end(): Promise<void> }).end().catch(() => undefined);
+  },
+};

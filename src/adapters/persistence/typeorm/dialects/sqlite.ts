@@ -1,0 +1,59 @@
+import Libsql from 'libsql';
+import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
+import { Dialect, Failure, insertAndDelete } from './dialect.js';
+
+/** The result codes that are not the statement's fault (https://www.sqlite.org/rescode.html). */
+const FAILURES: readonly (readonly [RegExp, Failure])[] = [
+  [/^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)/, 'duplicate'],
+  [/^SQLITE_BUSY/, 'busy'],
+  [/^SQLITE_(LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/, 'unavailable'],
+];
+
+/**
+ * SQLite. Calls of its driver block until they are done: while a statement waits for a lock, the process does nothing
+ * else.
+ */
+export const sqlite: Dialect = {
+  concurrentWrites: false,
+  session: [],
+  // Always durable: every connection is opened with synchronous=FULL.
+  examine: `SELECT 'SQLite ' || sqlite_version() AS version, NULL AS problem, NULL AS fault, NULL AS risk,
+    'journal_mode=' || journal_mode || ', synchronous=' || iif(synchronous = 2, 'FULL', synchronous) AS settings
+    FROM pragma_journal_mode, pragma_synchronous`,
+  begin: 'BEGIN IMMEDIATE',
+  // The first write of a transaction takes the lock, even one that changes nothing.
+  lockSchema: 'PRAGMA user_version = 0',
+  onExistingKey: 'ON CONFLICT (scope, token) DO UPDATE SET scope = excluded.scope',
+  triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
+  lastId: `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = 'pet'`,
+  continueIds: insertAndDelete,
+
+  find: (ids, add) =>
+    `SELECT ${PET_COLUMNS} FROM pet WHERE id IN (SELECT value FROM json_each(${add(`[${ids.join()}]`)}))`,
+
+  list({ status, before, limit }, add) {
+    const conditions = [
+      ...(status === undefined ? [] : [`status = ${add(status)}`]),
+      ...(before === undefined ? [] : [`id < ${add(before)}`]),
+    ];
+    const from = status === undefined ? 'pet' : 'pet INDEXED BY pet_status_id';
+    const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
+    return `FROM ${from} ${where} ORDER BY id DESC LIMIT ${add(limit)}`;
+  },
+
+  insert(pets, add) {
+    const rows = JSON.stringify(pets.map(newPetValues), (_, value: unknown) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+    return `INSERT INTO pet (${NEW_PET_NAMES})
+      SELECT ${NEW_PET_COLUMNS.map((_, place) => `value ->> ${place}`).join(', ')}
+      FROM json_each(${add(rows)}) RETURNING id`;
+  },
+
+  failure: ({ code }) => FAILURES.find(([codes]) => codes.test(String(code)))?.[1],
+
+  versionOf(connection: unknown) {
+    const statement = (connection as Libsql.Database).prepare('PRAGMA data_version').raw();
+    return () => Number((statement.get() as [bigint])[0]);
+  },
+};

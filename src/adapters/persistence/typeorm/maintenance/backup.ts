@@ -1,0 +1,142 @@
+import fs from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import Libsql from 'libsql';
+import { quoted, DatabaseUnavailable, UsageError } from '../../../../application/errors.js';
+import { sqliteFile } from '../../sqlite-file.js';
+import { said } from '../dialects/dialect.js';
+import { requireSchema, withDataSource } from '../schema.js';
+import { Contents, contentsOf } from './copy.js';
+
+/** The endings of the files that SQLite has beside a database. */
+const LOGS = ['-wal', '-shm', '-journal'];
+
+/** What a restored backup contains, and where the previous database was moved; undefined if there was none. */
+export interface Restored extends Contents {
+  readonly kept: string | undefined;
+}
+
+/**
+ * Backs up the SQLite database in `file` while others use it. The backup is verified and on disk before it gets its
+ * name.
+ */
+export async function makeBackup(file: string, target: string): Promise<Contents> {
+  if (fs.existsSync(target)) throw new UsageError(`The backup must be a new file; ${quoted(target)} exists.`);
+  const folder = dirname(resolve(target));
+  if (!fs.existsSync(folder))
+    throw new UsageError(`The folder of the backup must exist; ${quoted(folder)} does not exist.`);
+  return withTemporary(target, async (made) => {
+    // It copies the highest id of deleted rows too.
+    await withDataSource({ engine: 'sqlite', file, mustExist: true }, (source) =>
+      source.query('VACUUM INTO ?', [made]),
+    );
+    const contents = await verify(made, 'The database');
+    // Unlike a rename it never overwrites.
+    fs.linkSync(made, target);
+    flush(folder);
+    return contents;
+  });
+}
+
+/**
+ * Replaces the SQLite database in `file` with a copy of a backup, by one rename. Rejects with `UsageError`, and changes
+ * nothing, if the backup is not sound, or another process has the database open.
+ */
+export async function restoreBackup(file: string, backup: string): Promise<Restored> {
+  const from = sqliteFile(backup, true);
+  // Where a symbolic link leads, even if no file exists there.
+  const isLink = fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
+  const database = fs.existsSync(file)
+    ? fs.realpathSync(file)
+    : resolve(dirname(file), isLink ? fs.readlinkSync(file) : basename(file));
+  fs.mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
+  return withTemporary(database, async (made) => {
+    fs.copyFileSync(from, made);
+    // Of a file that was copied while it was open.
+    if (fs.existsSync(`${from}-wal`)) fs.copyFileSync(`${from}-wal`, `${made}-wal`);
+    const contents = await verify(made, quoted(backup));
+    return { ...contents, kept: replace(database, made) };
+  });
+}
+
+/** Provides a path in a private folder beside a file that is to be created. */
+async function withTemporary<T>(file: string, use: (made: string) => Promise<T>): Promise<T> {
+  const folder = fs.mkdtempSync(`${resolve(file)}.unfinished-`);
+  try {
+    return await use(join(folder, 'store.sqlite'));
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Verifies a database file, flushes it without a log, and resolves to what it contains. */
+async function verify(file: string, name: string): Promise<Contents> {
+  fs.chmodSync(file, 0o600);
+  try {
+    const contents = await withDataSource({ engine: 'sqlite', file }, async (source, dialect) => {
+      const [first] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
+      if (first?.integrity_check !== 'ok') throw new Error(String(first?.integrity_check));
+      await requireSchema(source, dialect, name);
+      await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
+      return contentsOf(source.manager);
+    });
+    flush(file);
+    return contents;
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof DatabaseUnavailable) throw error;
+    throw new UsageError(`${name} is damaged: ${said(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Puts another file in the place of a database, and returns where that is now. Whenever the process is killed, the path
+ * leads to the old database with all of its log, or to the new one without any.
+ */
+function replace(file: string, made: string): string | undefined {
+  const kept = `${file}.before-${new Date().toISOString().replace(/[:.]/g, '-')}`;
+  const lock = fs.existsSync(file) ? lockWithoutLog(file) : undefined;
+  try {
+    const existing = ['', ...LOGS].filter((end) => fs.existsSync(file + end));
+    if (lock && process.getuid?.() === 0) {
+      const { uid, gid } = fs.statSync(file);
+      fs.chownSync(made, uid, gid);
+    }
+    for (const end of existing) fs.linkSync(file + end, kept + end);
+    // A damaged or deleted database has left them; they must not be taken for those of the new one.
+    for (const end of LOGS) fs.rmSync(file + end, { force: true });
+    flush(dirname(file));
+    fs.renameSync(made, file);
+    flush(dirname(file));
+    return existing.length > 0 ? kept : undefined;
+  } finally {
+    lock?.close();
+  }
+}
+
+/**
+ * Locks a database for one connection alone, and has all of its log in it. (Only a connection without others can leave
+ * WAL mode.) Nobody can have a file open that is so damaged that it cannot be locked.
+ */
+function lockWithoutLog(file: string): Libsql.Database {
+  // In milliseconds: another command may be about to end.
+  const connection = new Libsql(file, { timeout: 2_000 });
+  try {
+    connection.exec('PRAGMA locking_mode = EXCLUSIVE');
+    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    connection.exec('PRAGMA journal_mode = DELETE');
+    connection.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    const code = String((error as { code?: string }).code);
+    if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return connection;
+    connection.close();
+    if (!code.startsWith('SQLITE_BUSY')) throw error;
+    throw new UsageError(`${quoted(file)} is open in another process. Stop the service and every command, then retry.`);
+  }
+  return connection;
+}
+
+/** Flushes a file, or the names in a folder, to disk. */
+function flush(path: string): void {
+  const opened = fs.openSync(path, 'r');
+  fs.fsyncSync(opened);
+  fs.closeSync(opened);
+}

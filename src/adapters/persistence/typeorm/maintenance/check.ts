@@ -1,0 +1,77 @@
+import { existsSync, statSync } from 'node:fs';
+import { EntityManager } from 'typeorm';
+import { fail, Finding, ok, warn } from '../../../../application/finding.js';
+import { ApiKey, retiredName } from '../../../../domain/keys/api-key.js';
+import { DatabaseLimits, DatabaseUrl, existing } from '../../database-url.js';
+import { Dialect, examine, said } from '../dialects/dialect.js';
+import { ApiKeySchema } from '../keys/api-key.schema.js';
+import { schemaFinding, withDataSource } from '../schema.js';
+
+/** Within what time the end of a key is near, in milliseconds. */
+const SOON = 30 * 86_400_000;
+
+/**
+ * Checks the database that a URL names, and changes nothing: no file is created, and no schema. `configured` is how
+ * many keys are valid besides the stored ones.
+ */
+export async function inspectDatabase(
+  url: DatabaseUrl,
+  limits: DatabaseLimits,
+  configured: number,
+): Promise<Finding[]> {
+  if (url.engine === 'memory')
+    return [ok('database', 'memory, which is lost with the process'), ...keyFindings([], configured)];
+  if (url.engine === 'sqlite' && (!existsSync(url.file) || statSync(url.file).size === 0))
+    return [ok('database', 'none yet: the first start creates it'), ...keyFindings([], configured)];
+  try {
+    return await withDataSource(
+      existing(url),
+      async (source, dialect) => {
+        const server = await serverFindings(dialect, source.manager);
+        const schema = await schemaFinding(source, dialect);
+        // Before the first migration they have no table.
+        const keys = await source
+          .getRepository(ApiKeySchema)
+          .find()
+          .catch(() => []);
+        return [ok('database', 'reached'), ...server, schema, ...keyFindings(keys, configured)];
+      },
+      limits,
+    );
+  } catch (error) {
+    return [
+      fail('database', said(error), 'DATABASE_URL must lead to one that can be used.'),
+      ok('API keys', `${configured} configured, the stored ones are not known`),
+    ];
+  }
+}
+
+async function serverFindings(dialect: Dialect, manager: EntityManager): Promise<Finding[]> {
+  const { version, settings, problem, fault, risk } = await examine(dialect, manager);
+  if (fault !== null) return [ok('version', version), fail('durability', `${settings}: a 201 is not on disk.`, fault)];
+  return [
+    ok('version', version),
+    risk === null
+      ? ok('durability', settings)
+      : warn('durability', `${settings}: a crash of the machine can do damage.`, risk),
+    problem === null ? ok('writing', 'exact and durable') : fail('writing', problem, ''),
+  ];
+}
+
+function keyFindings(stored: readonly ApiKey[], configured: number): Finding[] {
+  const now = Date.now();
+  const left = ({ expiresAt }: ApiKey) => (expiresAt ? expiresAt.getTime() - now : Infinity);
+  const valid = stored.filter((key) => !key.revokedAt && left(key) > 0);
+  const create = '"petstore keys create --name NAME" creates one.';
+  const rotate = '"petstore keys rotate NAME --overlap 7d" replaces it.';
+  const replaced = new Set(valid.map(({ name }) => retiredName(name)));
+  const ending = valid.filter((key) => left(key) <= SOON && !replaced.has(key.name));
+  return [
+    valid.length + configured > 0
+      ? ok('API keys', `${valid.length} stored, ${configured} configured`)
+      : warn('API keys', 'There is no valid key, and so every request is 401.', create),
+    ...ending.map(({ name, expiresAt }) =>
+      warn('API keys', `The key "${name}" expires on ${expiresAt?.toISOString()}.`, rotate),
+    ),
+  ];
+}

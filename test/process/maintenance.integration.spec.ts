@@ -1,0 +1,91 @@
+import { expect, it } from '@jest/globals';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import Libsql from 'libsql';
+import { Finding } from '../../src/application/finding.js';
+import { fileOf, rawQuery } from '../stores/raw-query.js';
+import { freshFolder } from '../support/fresh-folder.js';
+import { openStoreAt } from '../support/stores.js';
+
+const folder = freshFolder();
+
+const run = async (...args: string[]) => {
+  const outcome = await folder().run(args);
+  expect(outcome).toMatchObject({ code: 0, err: '' });
+  return outcome.out;
+};
+
+it('commands that start together on one database wait for each other', async () => {
+  for (const round of ['a', 'b']) {
+    const commands = [
+      ['migrate'],
+      ['keys', 'create', '--name', `${round}1`],
+      ['keys', 'create', '--name', `${round}2`],
+      ['seed', '--count', '2000'],
+      ['check'],
+    ];
+    const outcomes = await Promise.all(commands.map((command) => folder().run(command)));
+    expect(outcomes.map(({ err }) => err)).toEqual(commands.map(() => ''));
+  }
+});
+
+it('copy waits for another process that has locked the target', async () => {
+  await run('seed', '--count', '2');
+  const url = `sqlite:${join(folder().path, 'target.sqlite')}`;
+  await (await openStoreAt(url)).close();
+  const other = new Libsql(fileOf(url));
+  other.exec('BEGIN IMMEDIATE');
+  const copied = run('copy', '--from', 'sqlite:data/petstore.sqlite', '--to', url);
+  await Promise.race([copied, delay(1_500)]).finally(() => other.exec('ROLLBACK'));
+  other.close();
+  expect(await copied).toContain('2');
+});
+
+it('restore is rejected while two idle processes serve', async () => {
+  const service = await folder().serve({ WEB_CONCURRENCY: '2' });
+  await run('backup', 'a.sqlite');
+  const bella = await service.add(service.key!, { name: 'Bella', categoryId: 1 });
+  expect(await folder().run(['restore', 'a.sqlite'])).toMatchObject({ code: 1, out: '' });
+  expect(await (await service.send(service.key!)).text()).toBe(`[${bella}]`);
+  expect(await service.end('SIGTERM')).toBe(0);
+  expect(readdirSync(join(folder().path, 'data'))).toEqual(['petstore.sqlite']);
+});
+
+it('backup has every pet that was acknowledged before it began, while 32 clients write', async () => {
+  const service = await folder().serve();
+  const acknowledged: number[] = [];
+  let done = false;
+  const client = async () => {
+    while (!done) {
+      const pet = await service.add(service.key!, { name: 'Bella', categoryId: 1 });
+      acknowledged.push((JSON.parse(pet) as { id: number }).id);
+    }
+  };
+  const clients = Array.from({ length: 32 }, client);
+  for (let i = 0; i < 3; i++) {
+    const before = [...acknowledged];
+    await run('backup', `${i}.sqlite`);
+    const url = `sqlite:${join(folder().path, `${i}.sqlite`)}`;
+    const ids = new Set((await rawQuery(url, 'SELECT id FROM pet')).map(([id]) => id));
+    expect(before.filter((id) => !ids.has(id))).toEqual([]);
+  }
+  done = true;
+  await Promise.all(clients);
+});
+
+it.each<[string, Record<string, string>, string]>([
+  ['a database that cannot be reached', { DATABASE_URL: 'postgres://shop:hunter2@127.0.0.1:1/pets' }, 'database'],
+  ['a Redis that cannot be reached', { RATE_LIMIT: '5', RATE_LIMIT_URL: 'redis://:hunter2@127.0.0.1:1' }, 'limits'],
+  ['an invalid setting', { PORT: 'http' }, 'settings'],
+  ['a file that is no database', { DATABASE_URL: 'sqlite:text' }, 'database'],
+])('check fails for %s, and shows no secret', async (_what, variables, name) => {
+  writeFileSync(join(folder().path, 'text'), 'x'.repeat(4_096));
+  const environment = { API_KEYS: 'a-configured-key', PORTT: 'hunter2', ...variables };
+  const { code, out, err } = await folder().run(['check', '--json'], environment);
+  const findings = JSON.parse(out) as Finding[];
+  expect(code).toBe(1);
+  expect(findings.filter(({ state }) => state === 'fail').map((each) => each.name)).toEqual([name]);
+  expect(findings).toContainEqual(expect.objectContaining({ name: 'PORTT', advice: 'Did you mean PORT?' }));
+  expect(out + err).not.toMatch(/hunter2|a-configured-key/);
+});

@@ -1,0 +1,60 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { buildProgram } from '../support/program.js';
+import { RunningService } from '../support/working-folder.js';
+
+describe('the packed program, installed where its sources are not', () => {
+  let folder: string;
+
+  const run = (command: string, ...args: string[]) =>
+    execFileSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+  beforeAll(() => {
+    const program = buildProgram();
+    folder = mkdtempSync(join(tmpdir(), 'petstore-package-'));
+    const tarball = run('npm', 'pack', '--silent', program).trim();
+    run('npm', 'install', '--silent', '--ignore-scripts', '--global', '--prefix', folder, tarball);
+  }, 120_000);
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('contains the program, its license and those of the bundled packages, and no other code', () => {
+    const installed = join(folder, 'lib', 'node_modules', 'petstore');
+    const names = ['LICENSE', 'chunks', 'licenses.txt', 'node_modules', 'package.json', 'src'];
+    expect(readdirSync(installed).sort()).toEqual(names);
+    const licenses = readFileSync(join(installed, 'licenses.txt'), 'utf8');
+    for (const name of ['@nestjs/core', 'express', 'typeorm'])
+      expect(licenses).toMatch(new RegExp(`^${name} [\\d.]+ `, 'm'));
+  });
+
+  it.each(['20', '22', '24'])(
+    'serves on Node %s',
+    async (version) => {
+      const node = run(
+        'npx',
+        '--yes',
+        `--package=node-${process.platform}-${process.arch}@${version}`,
+        '-c',
+        'command -v node',
+      );
+      const PATH = dirname(node) + delimiter + process.env.PATH;
+      const empty = mkdtempSync(join(folder, 'empty-'));
+      const service = new RunningService(
+        spawn(join(folder, 'bin', 'petstore'), ['serve'], {
+          cwd: empty,
+          env: { PATH, PORT: '0' },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        }),
+      );
+      await service.greeted(/^Try: .*\n/m);
+      const created = await service.add(service.key as string, { name: 'Bella', categoryId: 42 });
+      expect(created).toBe('{"id":1,"name":"Bella","categoryId":42,"status":"available"}');
+      expect(await service.end('SIGTERM')).toBe(0);
+      expect(readdirSync(empty)).toEqual(['data']);
+    },
+    60_000,
+  );
+});
