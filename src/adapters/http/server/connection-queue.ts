@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { type ApiError, sendError } from '../errors/api-error.js';
+import { ApiError, sendError } from '../errors/api-error.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
 
@@ -8,6 +8,8 @@ const MAX_PENDING = 256;
 
 /** How long a connection is still read after its final response, in milliseconds. */
 const LINGER = 2_000;
+
+const BODY_CUT_OFF = 'The connection ended before the body was complete (RFC 9112, section 8).';
 
 /**
  * The `close` option of a Connection header (RFC 9110, 7.6.1), which Node's parser misses beside other options or tabs.
@@ -72,8 +74,14 @@ export class ConnectionQueue {
       return this.stopReading();
     }
     const { connection, upgrade } = response.req.headers;
-    // After a request with Upgrade, Node drops the rest of the packet.
-    if (upgrade !== undefined || (connection !== undefined && CLOSE.test(connection))) response.shouldKeepAlive = false;
+    if (connection !== undefined && CLOSE.test(connection)) response.shouldKeepAlive = false;
+    if (upgrade !== undefined) {
+      // Node drops what follows it in its packet, and reports no body that is cut off.
+      response.shouldKeepAlive = false;
+      this.socket.once('end', () => {
+        if (!response.req.complete) this.failBody(response, new ApiError('bad_request', BODY_CUT_OFF));
+      });
+    }
     this.isClosed = !response.shouldKeepAlive;
     this.push(response, handle);
   }
@@ -86,13 +94,8 @@ export class ConnectionQueue {
     this.stopReading();
     if (!this.socket.writable) return;
     const { latest } = this;
-    if (latest && !latest.req.complete) {
-      this.isClosed = true;
-      const pending = this.pending.find(({ response }) => response === latest);
-      if (pending) pending.handle = () => sendFinalError(latest, error);
-      else if (latest.headersSent) this.linger();
-      else sendFinalError(latest, error);
-    } else if (!this.isClosed) {
+    if (latest && !latest.req.complete) this.failBody(latest, error);
+    else if (!this.isClosed) {
       this.isClosed = true;
       // Node has created no response for it.
       const response = new Response(
@@ -107,6 +110,14 @@ export class ConnectionQueue {
         handle(response);
       });
     }
+  }
+
+  private failBody(response: Response, error: ApiError): void {
+    this.isClosed = true;
+    const pending = this.pending.find((pending) => pending.response === response);
+    if (pending) pending.handle = () => sendFinalError(response, error);
+    else if (response.headersSent) this.linger();
+    else sendFinalError(response, error);
   }
 
   private push(response: Response, handle: () => void): void {
@@ -127,10 +138,11 @@ export class ConnectionQueue {
     const following = this.pending.shift();
     this.current = following?.response;
     if (!following) return;
-    const handle = () => this.socket.destroyed || following.handle();
+    const { response } = following;
+    const handle = () => this.socket.destroyed || response.headersSent || following.handle();
     // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody. But
     // Node ends a half-closed connection that has no response left, and knows of none for what could not be parsed.
-    if (following.response.socket) setImmediate(handle);
+    if (response.socket) setImmediate(handle);
     else handle();
   };
 
