@@ -4,6 +4,7 @@ import { redisUrl } from './adapters/http/auth/redis.js';
 import { type DatabaseLimits, databaseUrl } from './adapters/persistence/database-url.js';
 import { quoted, UsageError } from './application/errors.js';
 import { fail, Finding, ok, warn } from './application/finding.js';
+import { POOL_TIMEOUT } from './application/within.js';
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -247,7 +248,7 @@ export function readSettings(env: Environment = process.env): Settings {
 
 /** Times in milliseconds. */
 export function databaseLimits({ STATEMENT_TIMEOUT, MAX_WAITING }: Settings): DatabaseLimits {
-  return { poolTimeout: 3_000, statementTimeout: STATEMENT_TIMEOUT, maxWaiting: MAX_WAITING };
+  return { poolTimeout: POOL_TIMEOUT, statementTimeout: STATEMENT_TIMEOUT, maxWaiting: MAX_WAITING };
 }
 
 /** The value of a setting as text, without keys, user and password. */

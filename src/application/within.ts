@@ -1,3 +1,6 @@
+/** How long a request may wait for a database connection, in milliseconds. */
+export const POOL_TIMEOUT = 3_000;
+
 /**
  * Settles as the promise does, or rejects with `late()` after a timeout in milliseconds. `settled` is called when the
  * promise settles, even if that is after the timeout.

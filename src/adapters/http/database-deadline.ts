@@ -1,11 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DatabaseUnavailable } from '../../application/errors.js';
-import { within } from '../../application/within.js';
+import { POOL_TIMEOUT, within } from '../../application/within.js';
 import { HttpSettings } from './http-settings.js';
 import type { Request } from './server/request.js';
-
-/** Time to acquire a database connection, in milliseconds. */
-const POOL_TIMEOUT = 3_000;
 
 /** Bounds how long a request waits for the database in all: for the check of its key, and for its own query. */
 @Injectable()

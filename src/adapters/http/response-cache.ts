@@ -14,8 +14,8 @@ export interface CachedResponse {
 }
 
 /**
- * Responses by request target, evicted when the version of the stored pets changes. On SQLite a cached page of 20 pets
- * is sent three times as fast, and one of 100 ten times.
+ * Responses by request target, removed when anything in the database changes (`PetRepository.version`). On SQLite a
+ * cached page of 20 pets is sent three times as fast, and one of 100 ten times.
  */
 export class ResponseCache {
   private readonly responses = new LRUCache<string, CachedResponse>({

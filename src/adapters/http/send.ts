@@ -10,7 +10,8 @@ export function sendJson(response: ServerResponse, status: number, body: string,
   const length = Buffer.byteLength(body);
   const own = ['Content-Type', 'application/json', 'Content-Length', String(length), 'Cache-Control', 'no-store'];
   response.writeHead(status, [...own, ...headers]);
-  // Corked, head and body are one write; latin1 need not be encoded. Together this saves a tenth of the CPU time.
+  // ASCII is the same in latin1, which Node writes without encoding it; `end(body)` adds an empty write. This saves a
+  // tenth of the CPU time.
   response.cork();
   response.write(body, length === body.length ? 'latin1' : 'utf8');
   response.uncork();

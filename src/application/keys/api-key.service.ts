@@ -12,7 +12,7 @@ import {
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRejected, UsageError } from '../errors.js';
 
-/** For how long a valid key is cached, in milliseconds: at most that long after a revocation replicas accept it. */
+/** How long a valid key is cached, in milliseconds. On a server a revoked key is accepted for as long. */
 const CACHE_TTL = 4_000;
 
 const CACHE_SIZE = 10_000;

@@ -5,7 +5,7 @@ import { PetNotFound } from '../errors.js';
 import { fingerprint } from './fingerprint.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
 
-/** The page of a list. */
+/** Which page to list. */
 export interface PageQuery {
   /** Only pets of this status; all pets if absent. */
   readonly status?: PetStatus;

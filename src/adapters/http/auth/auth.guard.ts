@@ -46,18 +46,16 @@ export class AuthGuard implements CanActivate {
     await untilEndOfTurn();
     if (this.reflector.get(Public, context.getClass())) return true;
     request.operation = this.reflector.get<string | undefined>(OperationId.KEY, context.getHandler());
-    const found = this.limits.limitFailures(request, () => this.authenticate(request));
-    // A cached key is found at once: an await would take a turn of its own.
-    const key = found instanceof Promise ? await found : found;
+    const key = await this.limits.authenticate(request, () => this.check(request));
     request.apiKey = key;
     this.keys.noteUse(key);
-    const counted = this.limits.countRequest(key, context.getArgByIndex<Response>(1));
-    if (counted) await counted;
+    await this.limits.countRequest(key, context.getArgByIndex<Response>(1));
     return true;
   }
 
-  private authenticate(request: Request): ApiKey | Promise<ApiKey> {
+  private check(request: Request): ApiKey | Promise<ApiKey> {
     const found = this.keys.authenticate(bearerToken(request));
+    // A cached key was not waited for, and so needs no timeout.
     return found instanceof Promise ? this.deadline.wait(request, found) : found;
   }
 }

@@ -87,17 +87,17 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /**
-   * Runs `authenticate`; throws `rate_limited` instead if the address of the request has failed too often, unless that
+   * The key that `check` finds; throws `rate_limited` if the address of the request has failed too often, unless that
    * address has used the key successfully.
    */
-  limitFailures(request: Request, authenticate: () => ApiKey | Promise<ApiKey>): ApiKey | Promise<ApiKey> {
-    return this.failures ? this.authenticateLimited(this.failures, request, authenticate) : authenticate();
+  authenticate(request: Request, check: () => ApiKey | Promise<ApiKey>): ApiKey | Promise<ApiKey> {
+    return this.failures ? this.authenticateLimited(this.failures, request, check) : check();
   }
 
   private async authenticateLimited(
     limiter: RateLimiterAbstract,
     { socket, headers }: Request,
-    authenticate: () => ApiKey | Promise<ApiKey>,
+    check: () => ApiKey | Promise<ApiKey>,
   ): Promise<ApiKey> {
     const address = networkOf(socket.remoteAddress ?? '');
     const { authorization = '' } = headers;
@@ -106,14 +106,14 @@ export class RateLimits implements OnApplicationShutdown {
     const success = this.successes.get(pair);
     if (success && (await success)) {
       try {
-        return await authenticate();
+        return await check();
       } catch (error) {
         if (!(error instanceof KeyRejected)) throw error;
         // Revoked or expired: its failures count like those of any other key.
         this.successes.delete(pair);
       }
     }
-    const key = authenticateCounted(limiter, address, authenticate);
+    const key = authenticateCounted(limiter, address, check);
     const failed = () => {
       this.successes.delete(pair);
       return false;
@@ -133,10 +133,10 @@ export class RateLimits implements OnApplicationShutdown {
 async function authenticateCounted<Key>(
   limiter: RateLimiterAbstract,
   address: string,
-  authenticate: () => Key | Promise<Key>,
+  check: () => Key | Promise<Key>,
 ): Promise<Key> {
   const result = await consume(limiter, address);
-  if (!result) return authenticate();
+  if (!result) return check();
   const reward = () => void limiter.reward(address).catch(() => undefined);
   if (result.consumedPoints > limiter.points) {
     reward();
@@ -144,7 +144,7 @@ async function authenticateCounted<Key>(
     throw tooMany(rule, result, rateLimitHeaders('address', limiter, result));
   }
   try {
-    const key = await authenticate();
+    const key = await check();
     reward();
     return key;
   } catch (error) {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parse } from 'content-type';
 import { ApiError } from '../errors/api-error.js';
 import { quoted } from '../errors/wording.js';
 
@@ -44,16 +45,10 @@ function checkMediaType(request: IncomingMessage): void {
   }
 }
 
-/** The media type, or `;` and, if one follows, a parameter: a token, and a token or quoted string (RFC 9110, 5.6.6). */
-const PARTS = /^application\/json|[ \t]*;[ \t]*(?:[!#$%&'*+.^`|~\w-]+=(?:[!#$%&'*+.^`|~\w-]+|"(?:[^"\\]|\\.)*"))?/gy;
-
-/** Whether a Content-Type is `application/json`, with `charset` at most once, as `utf-8`, and any other parameters. */
+/** Whether a Content-Type is `application/json`, in UTF-8 if it has a charset. */
 function isJsonInUtf8(contentType: string): boolean {
-  const text = contentType.toLowerCase();
-  const [type = '', ...parameters] = text.match(PARTS) ?? [];
-  const [charset, second] = parameters.filter((parameter) => /^[ \t]*;[ \t]*charset=/.test(parameter));
-  const isUtf8 = charset === undefined || /="?utf-8"?$/.test(charset);
-  return type === 'application/json' && type + parameters.join('') === text && isUtf8 && second === undefined;
+  const { type, parameters } = parse(contentType);
+  return type === 'application/json' && /^utf-8$/i.test(parameters.charset ?? 'utf-8');
 }
 
 function readBytes(request: IncomingMessage): Promise<Buffer> {

@@ -1,7 +1,7 @@
 import { All, Controller, Get, Redirect, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/public.js';
-import { otherMethod } from '../errors/unmatched.controller.js';
+import { answerOtherMethod } from '../errors/unmatched.controller.js';
 
 /** Redirects / to the docs page, and rejects other methods than those that `serveDocs` serves. */
 @Public()
@@ -15,6 +15,6 @@ export class DocsController {
 
   @All(['', 'docs', 'openapi.json', 'openapi.yaml'])
   otherMethod(@Req() request: Request, @Res() response: Response): void {
-    otherMethod(request, response, 'GET, HEAD, OPTIONS');
+    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
   }
 }

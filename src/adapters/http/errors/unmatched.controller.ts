@@ -13,7 +13,7 @@ export class UnmatchedController {
 }
 
 /** Answers OPTIONS with 204 and any other method with 405 (RFC 9110, 15.5.6); `allow` lists those of the path. */
-export function otherMethod({ method }: IncomingMessage, response: ServerResponse, allow: string): void {
+export function answerOtherMethod({ method }: IncomingMessage, response: ServerResponse, allow: string): void {
   if (method !== 'OPTIONS') {
     throw new ApiError('method_not_allowed', `This path supports ${allow}.`, ['Allow', allow]);
   }

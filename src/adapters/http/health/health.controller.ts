@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller, Get, Req, Res } from '@nestjs/common';
 import { HealthService } from '../../../application/health.service.js';
 import { Public } from '../auth/public.js';
-import { otherMethod } from '../errors/unmatched.controller.js';
+import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { sendJson } from '../send.js';
 
 const OK = '{"status":"ok"}';
@@ -26,6 +26,6 @@ export class HealthController {
 
   @All(['live', 'ready'])
   otherMethod(@Req() request: IncomingMessage, @Res() response: ServerResponse): void {
-    otherMethod(request, response, 'GET, HEAD, OPTIONS');
+    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
   }
 }

@@ -13,7 +13,7 @@ import {
 import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { PetService } from '../../../application/pets/pet.service.js';
 import { DatabaseDeadline } from '../database-deadline.js';
-import { otherMethod } from '../errors/unmatched.controller.js';
+import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { NoParametersGuard } from '../query/parameters.js';
 import { ResponseCache } from '../response-cache.js';
 import { sendJson } from '../send.js';
@@ -59,13 +59,13 @@ export class GetPetController implements OnModuleInit, OnModuleDestroy {
   ): Promise<void> {
     if (request.apiKey) this.keys.noteGetPet(request.apiKey);
     const read = async () => ({ body: petJson(await this.deadline.wait(request, this.pets.get(id))), headers: [] });
-    const { body } = await this.cache.get(request.url ?? '', this.pets.version(), read);
+    const { body } = await this.cache.get(request.url, this.pets.version(), read);
     sendJson(response, 200, body);
   }
 
   @All()
   otherMethod(@Req() request: Request, @Res() response: Response): void {
-    otherMethod(request, response, 'GET, HEAD, OPTIONS');
+    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
   }
 }
 

@@ -2,7 +2,7 @@ import { All, Controller, Get, Post, Query, Req, Res, UseGuards } from '@nestjs/
 import { type PageQuery, PetService } from '../../../application/pets/pet.service.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { DatabaseDeadline } from '../database-deadline.js';
-import { otherMethod } from '../errors/unmatched.controller.js';
+import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { HttpSettings } from '../http-settings.js';
 import { NoParametersGuard } from '../query/parameters.js';
 import { type CachedResponse, ResponseCache } from '../response-cache.js';
@@ -37,7 +37,7 @@ export class PetsController {
     @Res() response: Response,
   ): Promise<void> {
     const read = () => this.deadline.wait(request, this.page(query));
-    const { body, headers } = await this.cache.get(request.url ?? '', this.pets.version(), read);
+    const { body, headers } = await this.cache.get(request.url, this.pets.version(), read);
     sendJson(response, 200, body, headers);
   }
 
@@ -56,7 +56,7 @@ export class PetsController {
 
   @All()
   otherMethod(@Req() request: Request, @Res() response: Response): void {
-    otherMethod(request, response, 'GET, HEAD, POST, OPTIONS');
+    answerOtherMethod(request, response, 'GET, HEAD, POST, OPTIONS');
   }
 
   /** A page, and the link to the next one (RFC 8288), whose base is never the Host header. */

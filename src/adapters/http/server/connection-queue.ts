@@ -6,7 +6,7 @@ import { Response } from './response.js';
 /** The most pending requests of a connection; what a client pipelines beyond them is not handled. */
 const MAX_PENDING = 256;
 
-/** How long a connection is still read after its final response, in milliseconds. */
+/** How long a connection is still read after its last response, in milliseconds. */
 const LINGER = 2_000;
 
 const BODY_CUT_OFF = 'The connection ended before the body was complete (RFC 9112, section 8).';
@@ -25,7 +25,7 @@ interface Pending {
 
 /**
  * The requests of one connection, handled one after another: each when the response before it has been sent, so that it
- * sees its effect, and none after a final response (RFC 9112, sections 9.3.2 and 9.6). Node itself emits all requests
+ * sees its effect, and none after a last response (RFC 9112, sections 9.3.2 and 9.6). Node itself emits all requests
  * of a packet at once.
  */
 export class ConnectionQueue {
@@ -47,9 +47,8 @@ export class ConnectionQueue {
     // An error without a listener ends the process, and Node removes its own after CONNECT.
     socket.on('error', ignore);
     socket.once('close', () => (this.pending.length = 0));
-    // Node calls this after a final response, where destroying the socket could destroy the response on its way, and
-    // when a client has half-closed, after the last request that Node knows: an error that is pending here is not among
-    // them.
+    // Node calls this after a last response, which destroying the socket could destroy on its way; and after the
+    // response to the last request of a client that has half-closed, unaware of an error that is still pending here.
     socket.destroySoon = () => {
       if (this.pending.length === 0 || !this.current?.shouldKeepAlive) this.linger();
     };
@@ -61,12 +60,12 @@ export class ConnectionQueue {
   }
 
   /** Whether the response that is being written is the last of the connection. */
-  isFinal(): boolean {
+  isLast(): boolean {
     return this.pending.length === 0 && (this.isClosed || this.isStopping());
   }
 
   /**
-   * Handles a request when it reaches the head of the queue; never, if it follows a final response or is one too many.
+   * Handles a request when it reaches the head of the queue; never, if it follows a last response or is one too many.
    */
   add(response: Response, handle: () => void): void {
     if (this.isClosed || this.pending.length === MAX_PENDING) {
@@ -87,7 +86,7 @@ export class ConnectionQueue {
   }
 
   /**
-   * Sends an error as the final response: to the request whose body is malformed, else after the pending ones.
+   * Sends an error as the last response: to the request whose body is malformed, else after the pending ones.
    * `request` is what is known of a request whose head could not be parsed; `handle` sends the error.
    */
   fail(error: ApiError, request: Request, handle: (response: Response) => void): void {
@@ -115,9 +114,9 @@ export class ConnectionQueue {
   private failBody(response: Response, error: ApiError): void {
     this.isClosed = true;
     const pending = this.pending.find((pending) => pending.response === response);
-    if (pending) pending.handle = () => sendFinalError(response, error);
+    if (pending) pending.handle = () => sendLastError(response, error);
     else if (response.headersSent) this.linger();
-    else sendFinalError(response, error);
+    else sendLastError(response, error);
   }
 
   private push(response: Response, handle: () => void): void {
@@ -166,7 +165,7 @@ export class ConnectionQueue {
 }
 
 /** Sends an error, and closes the connection after it. */
-export function sendFinalError(response: Response, error: ApiError): void {
+export function sendLastError(response: Response, error: ApiError): void {
   response.shouldKeepAlive = false;
   sendError(response, error);
 }

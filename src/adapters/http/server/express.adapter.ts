@@ -8,7 +8,7 @@ import express from 'express';
 import type { RequestObserver } from '../../../application/finished-request.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HttpSettings } from '../http-settings.js';
-import { ConnectionQueue, sendFinalError } from './connection-queue.js';
+import { ConnectionQueue, sendLastError } from './connection-queue.js';
 import { headError, type ParserError, parserError, targetOf } from './request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
@@ -57,7 +57,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     middleware(app);
     app.use((request, response, next) => {
       const { error } = request as Request;
-      if (error) sendFinalError(response as Response, error);
+      if (error) sendLastError(response as Response, error);
       else next();
     });
     super(app);
@@ -144,6 +144,7 @@ export class PetStoreAdapter extends ExpressAdapter {
   private async acceptPending(): Promise<void> {
     for (let before = -1, turns = 0; before !== this.accepted && turns < 1_000; turns++) {
       before = this.accepted;
+      // The first ends the current turn; the second follows a whole one.
       for (let i = 0; i < 2; i++) await immediate();
     }
   }
@@ -165,7 +166,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     // Every path has a route, and Nest catches what handlers throw: this is a bug in the router.
     const failed = (error: unknown) => {
       logger.error(error);
-      sendFinalError(response, ApiError.of('internal_error'));
+      sendLastError(response, ApiError.of('internal_error'));
     };
     this.observer.begin(request, () => this.getInstance<express.Express>()(request, response, failed));
   }

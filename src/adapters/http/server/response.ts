@@ -16,14 +16,14 @@ export class Response extends ExpressResponse {
   readonly standing: string[] = [];
 
   /** The queue of its connection. */
-  queue?: { isFinal(): boolean };
+  queue?: { isLast(): boolean };
 
   /**
    * Sends the head. Headers given as an array are names and values in turn, and the array is modified. The connection
    * is closed after the response if a large body is still arriving, or if it is the last one of its connection.
    */
   override writeHead(status: number, ...rest: unknown[]): this {
-    if (this.queue?.isFinal() || (!this.req.complete && hasLargeBody(this.req))) this.shouldKeepAlive = false;
+    if (this.queue?.isLast() || (!this.req.complete && hasLargeBody(this.req))) this.shouldKeepAlive = false;
     const headers = rest.at(-1);
     if (Array.isArray(headers)) {
       headers.push('X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing);

@@ -19,11 +19,11 @@ export class Batcher<Item, Result> {
   private pending: Pending<Item, Result>[] = [];
   private inFlight = 0;
   private isScheduled = false;
-  private context = new AsyncResource('Batcher');
+  private context: AsyncResource | undefined;
 
   /**
    * `run` processes a batch until its deadline, and resolves to the results in the same order; an Error in the place of
-   * a result fails its item alone. If a statement fails, which has changed nothing then, each item is run alone; any
+   * a result fails its item alone. If a statement fails, nothing was changed, and each item is run again alone; any
    * other error fails the whole batch. `defer` schedules the next batch.
    */
   constructor(
@@ -34,7 +34,7 @@ export class Batcher<Item, Result> {
 
   /** `deadline` is in milliseconds on the clock of `performance.now()`. */
   add(item: Item, deadline: number): Promise<Result> {
-    // What the batch does belongs to the request that began it.
+    // A batch belongs to the trace of its first request, even if it is run when another batch ends.
     if (this.pending.length === 0) this.context = new AsyncResource('Batcher');
     return new Promise((resolve, reject) => {
       this.pending.push({ item, deadline, resolve, reject });
@@ -49,12 +49,10 @@ export class Batcher<Item, Result> {
       this.isScheduled = false;
       this.inFlight++;
       const batch = this.pending.splice(0, MAX_BATCH);
-      void this.context
-        .runInAsyncScope(() => this.flush(batch))
-        .finally(() => {
-          this.inFlight--;
-          this.schedule();
-        });
+      void this.context!.runInAsyncScope(() => this.flush(batch)).finally(() => {
+        this.inFlight--;
+        this.schedule();
+      });
       this.schedule();
     });
   }

@@ -31,7 +31,7 @@ export interface WriteOptions {
   readonly deadline: number;
   /** Whether it makes no difference if it is done twice. */
   readonly isRepeatable?: boolean;
-  /** Whether it is a single statement, which needs no transaction. */
+  /** Whether it is a single statement: on a server a transaction around it would cost two round trips. */
   readonly isStatement?: boolean;
 }
 
@@ -120,7 +120,7 @@ export class Database implements Readiness {
   write<T>(summary: string, work: (manager: EntityManager) => Promise<T>, options?: WriteOptions): Promise<T> {
     if (!options) return this.admit((deadline) => this.write(summary, work, { deadline }));
     const { deadline, isRepeatable = false, isStatement = false } = options;
-    const attempt = this.dialect.concurrentWrites
+    const attempt = this.dialect.isServer
       ? () => this.attempt(this.writes, work, deadline, !isStatement)
       : () => this.exclusively(() => this.attempt(this.writes, work, deadline, true));
     return this.observer.query(summary, () => this.retry(attempt, deadline, isRepeatable));
@@ -243,6 +243,7 @@ export class Database implements Readiness {
     // Rejects a database that cannot be used before anything is changed in it.
     await this.attempt(this.writes, () => Promise.resolve(), Infinity);
     await migrate(this.url, this.dialect, this.report);
+    // SQLite's only connection for reads, which no pool lends.
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
   }

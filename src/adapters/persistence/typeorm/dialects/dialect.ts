@@ -42,8 +42,8 @@ export interface Examination {
 
 /** What differs between the databases: the hot statements, and everything that SQL does not standardise. */
 export interface Dialect {
-  /** Whether several transactions can write at the same time. */
-  readonly concurrentWrites: boolean;
+  /** Whether it has several connections, on which several transactions can write at the same time. */
+  readonly isServer: boolean;
   /** Prepares a new connection. */
   readonly session: readonly string[];
   /** Selects an `Examination`. */

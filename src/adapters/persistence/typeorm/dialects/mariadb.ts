@@ -24,7 +24,7 @@ const DISCONNECTED = /^E[A-Z]{3,}$|^PROTOCOL_|^HANDSHAKE_|CERT|^ERR_(TLS|SSL|OSS
 
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
-  concurrentWrites: true,
+  isServer: true,
 
   /**
    * Settings of the server, the database or the account have no effect on a session. mysql2 escapes as the sql_mode

@@ -38,7 +38,7 @@ const DURABLY = `set_config('synchronous_commit',
 
 /** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
 export const postgres: Dialect = {
-  concurrentWrites: true,
+  isServer: true,
   session: [],
 
   // ASCII only: the database may have an encoding without any other character.

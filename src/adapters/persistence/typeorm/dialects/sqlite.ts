@@ -14,7 +14,7 @@ const FAILURES: readonly (readonly [RegExp, Failure])[] = [
  * else.
  */
 export const sqlite: Dialect = {
-  concurrentWrites: false,
+  isServer: false,
   session: [],
   // Always durable: every connection is opened with synchronous=FULL.
   examine: `SELECT 'SQLite ' || sqlite_version() AS version, NULL AS problem, NULL AS fault, NULL AS risk,
@@ -42,6 +42,7 @@ export const sqlite: Dialect = {
   },
 
   insert(pets, add) {
+    // JSON.stringify cannot write a bigint; SQLite stores the text of one in an integer column as an integer.
     const rows = JSON.stringify(pets.map(newPetValues), (_, value: unknown) =>
       typeof value === 'bigint' ? String(value) : value,
     );

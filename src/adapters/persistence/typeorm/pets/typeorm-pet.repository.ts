@@ -30,6 +30,9 @@ interface KeyRow {
   readonly created_at: string;
 }
 
+/** How many batches of one kind a server works on at a time: one is read while the next is on its way. */
+const BATCHES_IN_FLIGHT = 2;
+
 /** How many different lists a server reads in one statement; SQLite would gain nothing. */
 const LISTS_AT_ONCE = 32;
 
@@ -48,7 +51,7 @@ export class TypeOrmPetRepository extends PetRepository {
 
   constructor(private readonly database: Database) {
     super();
-    const inFlight = database.dialect.concurrentWrites ? 2 : 1;
+    const inFlight = database.dialect.isServer ? BATCHES_IN_FLIGHT : 1;
     // Requests with a body arrive over several turns of the event loop; reads of one turn are complete when it ends.
     this.adds = new Batcher(
       (items, deadline) => this.addAll(items, deadline),
@@ -65,7 +68,7 @@ export class TypeOrmPetRepository extends PetRepository {
       if (!key) return this.adds.add(addition, deadline);
       return this.afterKeyInFlight(key, async () => {
         // A transaction with a key may have to wait for one of another instance: where it can, it is alone.
-        if (!this.database.dialect.concurrentWrites) return this.adds.add(addition, deadline);
+        if (!this.database.dialect.isServer) return this.adds.add(addition, deadline);
         const [added] = await this.addAll([addition], deadline);
         if (added instanceof Error) throw added;
         return added!;
@@ -78,6 +81,7 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
+    // No id is less, and `before - 1n` would be no int64.
     if (before === INT64_MIN) return Promise.resolve([]);
     return this.database.admit((deadline) => this.lists.add({ status, before, limit }, deadline));
   }
@@ -103,7 +107,10 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.write('DELETE idempotency_key', work);
   }
 
-  /** Adds once no other request of this process with the key is in flight: waiting here takes no connection. */
+  /**
+   * Adds once the request of this process that is in flight with the key, if any, has settled: waiting here takes no
+   * connection. Those that waited run together then, and wait for each other in the database.
+   */
   private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
     const name = `${scope} ${key}`;
     const inFlight = this.keysInFlight.get(name);
@@ -200,7 +207,7 @@ export class TypeOrmPetRepository extends PetRepository {
     }
     const different = [...longest.values()];
     const lists = new Map<string, readonly Pet[]>();
-    const atOnce = this.database.dialect.concurrentWrites ? LISTS_AT_ONCE : 1;
+    const atOnce = this.database.dialect.isServer ? LISTS_AT_ONCE : 1;
     for (let i = 0; i < different.length; i += atOnce) {
       const some = different.slice(i, i + atOnce);
       const read = await this.database.read('SELECT pet', (manager) => this.selectLists(manager, some), deadline);
