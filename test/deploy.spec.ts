@@ -11,14 +11,15 @@ const NAMED: Readonly<Record<string, RegExp>> = {
   Dockerfile: /(?:^ENV |(?<=^ENV .*) )(\w+)=/gm,
   // Those of PostgreSQL and of the scripts have names of their own.
   'compose.yaml': /^ +(?!POSTGRES_)([A-Z_]+): /gm,
-  'deploy/compose.yaml': /^ +(?!POSTGRES_|PGDATA|PRIMARY)(?:export )?([A-Z_]+)(?:: |=")/gm,
+  'deploy/compose.yaml': /^ +(?!POSTGRES_|PGDATA|PRIMARY)([A-Z_]+): /gm,
+  'deploy/compose/petstore.sh': /^export ([A-Z_]+)=/gm,
   'deploy/kubernetes/petstore.yaml': /^ +- (?:\{ )?name: ([A-Z_]+)\b/gm,
   'deploy/systemd/petstore.service': /^Environment=(\w+)=/gm,
 };
 
 it.each(Object.entries(NAMED))('every setting in %s exists', (file, pattern) => {
   const named = [...read(file).matchAll(pattern)].map(([, name = '']) => name);
-  expect(named).toContain('DATABASE_URL');
+  expect(named).not.toEqual([]);
   expect(Object.keys(SETTINGS)).toEqual(expect.arrayContaining(named));
 });
 

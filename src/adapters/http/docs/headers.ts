@@ -23,10 +23,13 @@ export const headers = {
     pattern: '^Bearer realm="petstore"(, error="invalid_token")?$',
   }),
   RetryAfter: always('The number of seconds to wait before a retry.', { type: 'integer', minimum: 1 }),
-  RateLimit: always('Remaining requests and seconds (draft-ietf-httpapi-ratelimit-headers-10).', {
-    type: 'string',
-    pattern: '^"(key|address)";r=[0-9]+;t=[0-9]+$',
-  }),
+  RateLimit: always(
+    'Remaining requests (r), and seconds until the window ends (t) (draft-ietf-httpapi-ratelimit-headers-10).',
+    {
+      type: 'string',
+      pattern: '^"(key|address)";r=[0-9]+;t=[0-9]+$',
+    },
+  ),
   RateLimitPolicy: always('The limit: requests (q) per seconds (w), for each key or address.', {
     type: 'string',
     pattern: '^"(key|address)";q=[0-9]+;w=60$',

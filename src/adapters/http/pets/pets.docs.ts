@@ -66,7 +66,7 @@ A client that retries, because a response can be lost, should send an \`Idempote
       name: 'Idempotency-Key',
       required: false,
       description: `A unique value for this request, such as a UUID: however often the request is sent within \
-24 hours, the animal is added once, and every response is the same. Its scope is the API key.`,
+24 hours, the animal is added at most once, and every 201 is the same. Its scope is the API key.`,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
     }),
     ApiBody({
@@ -80,7 +80,7 @@ A client that retries, because a response can be lost, should send an \`Idempote
     }),
     Success(201, 'The animal was added.', PET, BELLA, { Location: 'Location', 'Idempotent-Replayed': 'Replayed' }),
     Failure(
-      'The body or a parameter is invalid. Nothing was stored. `message` names every fault, `code` that of the first.',
+      'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',
       {
         invalid_json: 'The body is not valid JSON (RFC 8259).',
         invalid_body: 'The body must be a JSON object, not an array.',
