@@ -16,6 +16,12 @@ import { Response } from './response.js';
 /** The timeout for the head of a request, in milliseconds. */
 const HEADERS_TIMEOUT = 10_000;
 
+/**
+ * How much of a body is read ahead, in bytes. A chunk takes 380 bytes of memory, and a client can send chunks of one
+ * byte.
+ */
+const HIGH_WATER_MARK = 4_096;
+
 /** The timeout of a connection whose client does not read a response, in milliseconds. */
 const IDLE_TIMEOUT = 30_000;
 
@@ -80,6 +86,7 @@ export class PetStoreAdapter extends ExpressAdapter {
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
       requireHostHeader: false,
       noDelay: true,
+      highWaterMark: HIGH_WATER_MARK,
     });
     server.timeout = IDLE_TIMEOUT;
     server.maxConnections = MAX_CONNECTIONS;
