@@ -13,13 +13,13 @@ const CLIENT = /^```ts\n([^]*?)^```$/m.exec(readFileSync('docs/client.md', 'utf8
 
 /** The rest that the types allow: getPet, an optional header, a field that may be left out, the status and the codes that there are. */
 const MORE = `${CLIENT}
-const { data: again } = await petstore.GET('/pets/{petId}', { params: { path: { petId: bella.id } } });
+const { data: again } = await petstore.GET('/pets/{petId}', { params: { path: { petId: created.data.id } } });
 const { data: sold } = await petstore.POST('/pets', {
   params: { header: { 'Idempotency-Key': 'b7e1' } },
   body: { name: 'Max', categoryId: 7, status: 'sold' },
 });
 const { error: missing, response } = await petstore.GET('/pets/{petId}', { params: { path: { petId: 77 } } });
-const statuses: ('available' | 'pending' | 'sold')[] = [bella.status, ...pets.map((pet) => pet.status)];
+const statuses: ('available' | 'pending' | 'sold')[] = [created.data.status, ...list.data.map((pet) => pet.status)];
 const code: 'pet_not_found' | undefined = missing?.code === 'pet_not_found' ? missing.code : undefined;
 console.log(JSON.stringify([again, sold, statuses, code, response.headers.get('sunset')]));
 `;
