@@ -50,7 +50,7 @@ export class RateLimits implements OnApplicationShutdown {
     private readonly redis?: Redis,
   ) {}
 
-  /** Loads what the settings need; `observe` is told whether the limits are shared through Redis. */
+  /** Creates the limiters of the settings; `observe` is called with whether Redis shares the limits now. */
   static async open(settings: RateLimitSettings, observe: (areShared: boolean) => void): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();

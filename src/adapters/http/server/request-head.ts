@@ -4,7 +4,7 @@ import type { Request } from './request.js';
 /** The longest request target, in bytes; RFC 9110, section 4.1, asks for 8,000 at least. */
 const MAX_TARGET = 12_288;
 
-/** `uri-host [ ":" port ]`, as RFC 3986, section 3.2.2, has them; it may be empty. */
+/** The value of a Host header: a host, which may be empty, and a port (RFC 3986, section 3.2.2). */
 const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
 
 /** What Node's `clientError` event passes on. */

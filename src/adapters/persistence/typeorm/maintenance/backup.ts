@@ -101,7 +101,7 @@ function replace(file: string, made: string): string | undefined {
       fs.chownSync(made, uid, gid);
     }
     for (const end of existing) fs.linkSync(file + end, kept + end);
-    // A damaged or deleted database has left them; they must not be taken for those of the new one.
+    // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
     for (const end of LOGS) fs.rmSync(file + end, { force: true });
     flush(dirname(file));
     fs.renameSync(made, file);
