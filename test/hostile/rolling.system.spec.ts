@@ -73,6 +73,7 @@ async function replace(workers: number, builds: readonly WorkingFolder[]): Promi
     await ledger.stop();
     await ledger.check();
     process.stdout.write(`${builds.length} replaced: ${ledger.summary()}`);
+    if (ledger.problems.length > 0) process.stdout.write(proxy.log);
     expect(ledger.problems.slice(0, 20)).toEqual([]);
     for (const service of instances) await stop(service);
   } finally {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { stat } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -194,5 +195,36 @@ describe('a client that does not read', () => {
     connection.socket.resume();
     for (let i = 0; i < 50; i++) expect((await connection.answer()).status).toBe(200);
     connection.destroy();
+  });
+});
+
+describe('a connection that arrives as the service stops listening', () => {
+  it('is refused or answered, even if the event loop is busy', async () => {
+    const stopping = await Service.start({ API_KEYS: KEY });
+    const { port } = stopping;
+    const outcomes: Promise<unknown>[] = [];
+    const ask = () =>
+      Connection.open(port).then(
+        async (connection) => {
+          connection.write(bytes(get('/v1/pets')));
+          return (await connection.answer()).status;
+        },
+        (error: NodeJS.ErrnoException) => error.code,
+      );
+    // Each event keeps the event loop busy for a while; with every second one a connection arrives behind the moment
+    // when the server accepts.
+    const keepBusy = (events: number) => {
+      if (events === 0) return;
+      stat('.', () => {
+        keepBusy(events - 1);
+        if (events % 2 === 0) outcomes.push(ask());
+        const until = performance.now() + 2;
+        while (performance.now() < until);
+      });
+    };
+    keepBusy(20);
+    await stopping.stop();
+    const unexpected = (await Promise.all(outcomes)).filter((each) => each !== 200 && each !== 'ECONNREFUSED');
+    expect(unexpected).toEqual([]);
   });
 });

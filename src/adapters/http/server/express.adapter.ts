@@ -35,6 +35,12 @@ const STOP_LINGER = 1_000;
  */
 const WORKER_SETTLE = 200;
 
+/** How many turns of the event loop the server waits at most for a good moment to stop listening. */
+const ACCEPT_TURNS = 200;
+
+/** How long a turn of the event loop takes at most that handles nothing, in milliseconds. */
+const SHORT_TURN = 0.2;
+
 const logger = new Logger('http');
 
 /**
@@ -145,14 +151,17 @@ export class PetStoreAdapter extends ExpressAdapter {
   }
 
   /**
-   * Resolves once a turn of the event loop has brought no connection, or after 1,000 turns: connections that the system
-   * has accepted and the server has not are reset when it stops listening.
+   * Resolves once a short turn of the event loop has brought no connection, or after `ACCEPT_TURNS`: connections that
+   * arrive between the last accept and the end of listening are reset.
    */
   private async acceptPending(): Promise<void> {
-    for (let before = -1, turns = 0; before !== this.accepted && turns < 1_000; turns++) {
-      before = this.accepted;
-      // The first ends the current turn; the second follows a whole one.
-      for (let i = 0; i < 2; i++) await immediate();
+    // Ends the current turn.
+    await immediate();
+    for (let turn = 0; turn < ACCEPT_TURNS; turn++) {
+      const { accepted } = this;
+      const begun = performance.now();
+      await immediate();
+      if (this.accepted === accepted && performance.now() - begun < SHORT_TURN) return;
     }
   }
 
