@@ -121,7 +121,8 @@ export const SETTINGS = {
     parse: apiKeysFile,
   },
   PUBLIC_BASE_URL: {
-    description: 'Base URL of this instance, ending in /v1, for the headers Link and Location; only a path if not set',
+    description:
+      'Public base URL of the service, ending in /v1, for the headers Link and Location; only a path if not set',
     default: '/v1',
     example: 'https://pets.example.com/v1',
     parse: baseUrl,

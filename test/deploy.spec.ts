@@ -9,10 +9,8 @@ const read = (file: string): string => readFileSync(file, 'utf8');
 /** Where each file names the settings of the service. */
 const NAMED: Readonly<Record<string, RegExp>> = {
   Dockerfile: /(?:^ENV |(?<=^ENV .*) )(\w+)=/gm,
-  // Those of PostgreSQL and of the scripts have names of their own.
+  // Those of PostgreSQL have names of their own.
   'compose.yaml': /^ +(?!POSTGRES_)([A-Z_]+): /gm,
-  'deploy/compose.yaml': /^ +(?!POSTGRES_|PGDATA|PRIMARY)([A-Z_]+): /gm,
-  'deploy/compose/petstore.sh': /^export ([A-Z_]+)=/gm,
   'deploy/kubernetes/petstore.yaml': /^ +- (?:\{ )?name: ([A-Z_]+)\b/gm,
   'deploy/systemd/petstore.service': /^Environment=(\w+)=/gm,
 };

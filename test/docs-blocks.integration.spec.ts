@@ -75,7 +75,7 @@ async function run(text: string): Promise<string> {
   const block = text
     .replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`)
     .replaceAll('postgres://postgres@127.0.0.1/petstore', `${POSTGRES}/${DATABASE}`)
-    .replace('createdb petstore', `createdb ${DATABASE}`);
+    .replace('--template=template0 petstore\n', `--template=template0 ${DATABASE}\n`);
   const starts = block.includes('npm start');
   if (starts) await stop();
   const child = shell(block);
