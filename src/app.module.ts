@@ -15,7 +15,7 @@ import { databaseLimits, type Settings } from './settings.js';
 
 /** The application services, which are plain classes, on the database that the settings name. */
 @Module({})
-class ApplicationModule {
+export class ApplicationModule {
   static of(settings: Settings, observer?: DatabaseObserver): DynamicModule {
     const { DATABASE_URL, API_KEYS, API_KEYS_FILE } = settings;
     return {

@@ -24,9 +24,9 @@ async function serve(): Promise<void> {
   else await (await import('./process/serve.js')).serve(settings);
 }
 
-/** Opens the application without HTTP. `mustExist`: fails where a SQLite file would be created. */
+/** Opens the application services. `mustExist`: fails where a SQLite file would be created. */
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
-  const settings = { ...readSettings(), RATE_LIMIT: undefined, AUTH_FAILURE_LIMIT: undefined };
+  const settings = readSettings();
   const url = settings.DATABASE_URL;
   if (url.engine === 'memory') {
     throw new UsageError(
@@ -35,10 +35,10 @@ async function withServices<T>(use: (services: Services) => Promise<T>, mustExis
   }
   const DATABASE_URL = mustExist ? existing(url) : url;
   const { NestFactory } = await import('@nestjs/core');
-  const { AppModule } = await import('./app.module.js');
+  const { ApplicationModule } = await import('./app.module.js');
   const { ApiKeyService } = await import('./application/keys/api-key.service.js');
   const { PetService } = await import('./application/pets/pet.service.js');
-  const context = await NestFactory.createApplicationContext(AppModule.of({ ...settings, DATABASE_URL }), {
+  const context = await NestFactory.createApplicationContext(ApplicationModule.of({ ...settings, DATABASE_URL }), {
     logger: false,
     // What fails is thrown, and written once.
     abortOnError: false,

@@ -3,7 +3,7 @@ const CONTROL = /\p{Cc}/u;
 /**
  * What is wrong with a text, as the end of a sentence that begins with the field's name; undefined if it is valid.
  *
- * The interface states no rules. A text has 1 to `maxLength` Unicode code points, not only white space. Control
+ * A text has 1 to `maxLength` Unicode code points, not only white space. Control
  * characters (Unicode Cc) and lone surrogates are rejected: PostgreSQL cannot store NUL, and UTF-8 cannot encode a lone
  * surrogate.
  */

@@ -77,7 +77,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
 
   keys
     .command('revoke')
-    .description('revoke a key at once, or within 5 seconds on other instances')
+    .description('revoke a key: at once on SQLite, within 5 seconds on PostgreSQL and MariaDB')
     .argument('<key>', 'name or prefix')
     .action(async (which: string) => {
       const { name, prefix } = await withServices(({ keys }) => keys.revoke(which), true);

@@ -12,7 +12,7 @@ import {
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRejected, UsageError } from '../errors.js';
 
-/** How long a valid key is cached, in milliseconds. On a server a revoked key is accepted for as long. */
+/** How long a valid key is cached, in milliseconds. On PostgreSQL and MariaDB a revoked key is accepted for as long. */
 const CACHE_TTL = 4_000;
 
 const CACHE_SIZE = 10_000;
@@ -106,8 +106,8 @@ export class ApiKeyService {
 
   /**
    * The key with this text; throws or rejects with `KeyRejected` if it does not exist, is revoked or expired. A cached
-   * key is returned synchronously. The cache is valid until the database changes; a server cannot tell, so there it is
-   * valid for a few seconds.
+   * key is returned synchronously. The cache is valid until the database changes; PostgreSQL and MariaDB cannot tell
+   * without a query, so there it is valid for a few seconds.
    */
   authenticate(text: string): ApiKey | Promise<ApiKey> {
     const cached = this.cache.get(text);

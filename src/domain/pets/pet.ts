@@ -2,7 +2,7 @@ export const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 
 export type PetStatus = (typeof PET_STATUSES)[number];
 
-/** The status of a pet that is created without one. The interface states no default. */
+/** The status of a pet that is created without one. */
 export const DEFAULT_STATUS: PetStatus = 'available';
 
 /** In Unicode code points. */

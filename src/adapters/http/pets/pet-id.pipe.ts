@@ -1,7 +1,7 @@
 import { Injectable, PipeTransform } from '@nestjs/common';
 import { PetNotFound } from '../../../application/errors.js';
 
-/** Parses a petId; throws `PetNotFound` if it is no int64: the documented responses are 200, 401 and 404. */
+/** Parses a petId; throws `PetNotFound` unless it is an integer of at most 19 digits: a malformed id is 404. */
 @Injectable()
 export class PetIdPipe implements PipeTransform<string, bigint> {
   transform(text: string): bigint {

@@ -12,7 +12,7 @@ const LINGER = 2_000;
 const BODY_CUT_OFF = 'The connection ended before the body was complete (RFC 9112, section 8).';
 
 /**
- * The `close` option of a Connection header (RFC 9110, 7.6.1), which Node's parser misses beside other options or tabs.
+ * The `close` option of a Connection header (RFC 9110, 7.6.1), which the parser of Node 20 misses before a tab.
  */
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
@@ -32,7 +32,7 @@ export class ConnectionQueue {
   private current: Response | undefined;
   private readonly pending: Pending[] = [];
 
-  /** The response to the latest request; undefined once that request has arrived completely and been answered. */
+  /** The response to the latest request, which may still be arriving; undefined once that is known to be complete. */
   private latest: Response | undefined;
 
   /** Whether no further request is accepted. */

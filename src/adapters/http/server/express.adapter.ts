@@ -35,10 +35,13 @@ const STOP_LINGER = 1_000;
  */
 const WORKER_SETTLE = 200;
 
-/** How many turns of the event loop the server waits at most for a good moment to stop listening. */
+/** For how many turns of the event loop the server waits at most before it stops listening. */
 const ACCEPT_TURNS = 200;
 
-/** How long a turn of the event loop takes at most that handles nothing, in milliseconds. */
+/**
+ * A longer turn of the event loop has handled something, in milliseconds: meanwhile a connection may have arrived that
+ * the server has not accepted.
+ */
 const SHORT_TURN = 0.2;
 
 const logger = new Logger('http');
@@ -77,6 +80,8 @@ export class PetStoreAdapter extends ExpressAdapter {
 
   override initHttpServer(): void {
     const app = this.getInstance<express.Express>();
+    // Express sets the prototype of each request to `app.request`: nothing changes if that is its prototype already.
+    // Each application has classes of its own, because Express reads `app` from the prototype.
     class AppRequest extends Request {}
     class AppResponse extends Response {}
     app.request = Object.assign(AppRequest.prototype, { app });

@@ -54,5 +54,5 @@ export class Request extends ExpressRequest {
   }
 }
 
-// Express's prototype below ours, and Node's below Express's.
+// Request inherits from Express's prototype, and that from Node's.
 Object.setPrototypeOf(Request.prototype, express.request);

@@ -24,12 +24,11 @@ export class Batcher<Item, Result> {
   /**
    * `run` processes a batch until its deadline, and resolves to the results in the same order; an Error in the place of
    * a result fails its item alone. If a statement fails, nothing was changed, and each item is run again alone; any
-   * other error fails the whole batch. `defer` schedules the next batch.
+   * other error fails the whole batch.
    */
   constructor(
     private readonly run: (items: readonly Item[], deadline: number) => Promise<readonly (Result | Error)[]>,
     private readonly maxInFlight: number,
-    private readonly defer: (flush: () => void) => unknown = (flush) => process.nextTick(flush),
   ) {}
 
   /** `deadline` is in milliseconds on the clock of `performance.now()`. */
@@ -45,7 +44,7 @@ export class Batcher<Item, Result> {
   private schedule(): void {
     if (this.isScheduled || this.pending.length === 0 || this.inFlight === this.maxInFlight) return;
     this.isScheduled = true;
-    this.defer(() => {
+    setImmediate(() => {
       this.isScheduled = false;
       this.inFlight++;
       const batch = this.pending.splice(0, MAX_BATCH);

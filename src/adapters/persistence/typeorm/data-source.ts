@@ -35,9 +35,6 @@ export function dataSourceOptions(url: LastingUrl, use: Use = {}): DataSourceOpt
       IdempotencyKeySchema,
     ],
     migrations: [CreateTables1795132800000, UniqueKeyNames1795651200000],
-    migrationsTransactionMode: 'each' as const,
-    synchronize: false,
-    logging: false,
     // Its default logger prints slow statements even if logging is off.
     logger: 'debug' as const,
   };

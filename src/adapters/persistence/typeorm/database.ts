@@ -100,7 +100,9 @@ export class Database implements Readiness {
       return Promise.reject(new DatabaseUnavailable('Too many requests wait for the database.'));
     this.pending++;
     const running = work(performance.now() + this.timeout);
-    return within(this.timeout, running, late, () => this.pending--);
+    const settled = () => void this.pending--;
+    void running.then(settled, settled);
+    return within(this.timeout, running, late);
   }
 
   /**
@@ -197,7 +199,7 @@ export class Database implements Readiness {
 
   /**
    * Runs work on a connection. TypeORM's `transaction` does not roll back one that a failed rollback has left open: on
-   * the only connection of SQLite, what is written after that would be acknowledged, and never committed.
+   * SQLite's only connection for writes, what is written after that would be acknowledged, and never committed.
    */
   private async attempt<T>(
     source: DataSource,

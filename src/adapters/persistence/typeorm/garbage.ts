@@ -4,8 +4,8 @@ import { runInNewContext } from 'node:vm';
 let collect: (() => void) | undefined;
 
 /**
- * Makes libsql close its connections: it has no call for that, and keeps each one open until its last statement is
- * collected.
+ * Makes libsql close its connections: its `close()` leaves one open until the last statement is collected, and no call
+ * finalizes a statement.
  */
 export async function collectGarbage(): Promise<void> {
   setFlagsFromString('--expose-gc');

@@ -55,20 +55,14 @@ export async function migrate(
 
 /** The names of the migrations that are not applied to a database, and of those that this build does not know. */
 async function compareMigrations(source: DataSource): Promise<Record<'pending' | 'unknown', string[]>> {
-  const runner = source.createQueryRunner();
-  try {
-    const known = source.migrations.map((each) => each.name ?? each.constructor.name);
-    const rows = (await runner.hasTable('migrations'))
-      ? await runner.manager.query<{ name: string }[]>('SELECT name FROM migrations ORDER BY timestamp')
-      : [];
-    const applied = rows.map(({ name }) => name);
-    return {
-      pending: known.filter((name) => !applied.includes(name)),
-      unknown: applied.filter((name) => !known.includes(name)),
-    };
-  } finally {
-    await runner.release();
-  }
+  const known = source.migrations.map((each) => each.name ?? each.constructor.name);
+  const executed = await new MigrationExecutor(source).getExecutedMigrations();
+  // It lists the newest first.
+  const applied = executed.map(({ name }) => name).reverse();
+  return {
+    pending: known.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !known.includes(name)),
+  };
 }
 
 /** Rejects with `UsageError`, one line that begins with `name`, unless the database has the schema of this release. */

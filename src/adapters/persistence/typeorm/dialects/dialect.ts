@@ -68,8 +68,8 @@ export interface Dialect {
   insert(pets: readonly NewPet[], add: AddParameter): string;
   failure(error: DriverError): Failure | undefined;
   /**
-   * Closes a connection that is broken, or busy with a statement that timed out. Absent for SQLite, whose only
-   * connection must stay open.
+   * Closes a connection that is broken, or busy with a statement that timed out. Absent for SQLite, whose
+   * two connections must stay open.
    */
   readonly discard?: (connection: unknown) => void;
   /** A function that returns another number after each commit on any other connection; absent if only asking tells. */
@@ -108,7 +108,7 @@ export function failureOf(dialect: Dialect, error: unknown): Failure | undefined
   return LOST.some((kind) => error instanceof kind) ? 'lost' : dialect.failure(driverError(error));
 }
 
-/** Whether a failure may pass: the database cannot answer, whatever it is asked. */
+/** Whether the same request may succeed later: the fault is not the statement's. */
 export function isUnavailable(dialect: Dialect, error: unknown): boolean {
   return !['duplicate', undefined].includes(failureOf(dialect, error));
 }

@@ -52,12 +52,7 @@ export class TypeOrmPetRepository extends PetRepository {
   constructor(private readonly database: Database) {
     super();
     const inFlight = database.dialect.isServer ? BATCHES_IN_FLIGHT : 1;
-    // Requests with a body arrive over several turns of the event loop; reads of one turn are complete when it ends.
-    this.adds = new Batcher(
-      (items, deadline) => this.addAll(items, deadline),
-      inFlight,
-      (flush) => setImmediate(flush),
-    );
+    this.adds = new Batcher((items, deadline) => this.addAll(items, deadline), inFlight);
     this.finds = new Batcher((ids, deadline) => this.findAll(ids, deadline), inFlight);
     this.lists = new Batcher((queries, deadline) => this.listAll(queries, deadline), inFlight);
   }
@@ -182,7 +177,7 @@ export class TypeOrmPetRepository extends PetRepository {
     const inserted = await query<{ id: bigint | string }>(manager, (add) => this.database.dialect.insert(pets, add));
     if (inserted.length !== pets.length)
       throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
-    return inserted.map(({ id }) => BigInt(id)).sort(ascending);
+    return inserted.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
   }
 
   private findAll(ids: readonly bigint[], deadline: number): Promise<(Pet | undefined)[]> {
@@ -227,11 +222,7 @@ export class TypeOrmPetRepository extends PetRepository {
     const lists: Pet[][] = queries.map(() => []);
     for (const row of found) lists[Number(row.place)]!.push(toPet(row));
     // A union has no order.
-    if (lists.length > 1) for (const list of lists) list.sort((a, b) => ascending(b.id, a.id));
+    if (lists.length > 1) for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
     return lists;
   }
-}
-
-function ascending(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
