@@ -7,8 +7,8 @@ import { schemas } from './schemas.js';
 
 const DESCRIPTION = `A catalogue of animals offered in a store: list them, add one, get one.
 
-- **API keys.** Every request needs one, as \`Authorization: Bearer <API_KEY>\`; without a valid key every response \
-is 401. The operator of the service issues keys.
+- **API keys.** Every request needs one, as \`Authorization: Bearer <API_KEY>\`. A missing or invalid key gets 401, or \
+429 after too many failures of one address. The operator of the service issues keys.
 - **Errors.** Every error has the same body: a \`code\` for programs, a \`message\` for people, and the HTTP \`status\`.
 - **Exactness.** Identifiers are 64-bit integers, exact JSON numbers. A client that parses JSON numbers as doubles, \
 as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
