@@ -46,7 +46,7 @@ describe('the Idempotency-Key header', () => {
     expect((await service.send('/v1/pets?limit=1')).body).toBe(`[${after.body}]`);
   });
 
-  it('is another one for another API key, and in another case', async () => {
+  it('is a different one for another API key, and in upper instead of lower case', async () => {
     const { text } = await service.app.get(ApiKeyService).create('another');
     const created = [
       await service.add(newPetJson(), { 'Idempotency-Key': 'Scope' }),
@@ -71,7 +71,7 @@ describe('while another process uses the SQLite file', () => {
 
   beforeEach(async () => {
     store = await sqlite.create();
-    // The two timeouts together bound a request; a second one with its Idempotency-Key waits for two seconds of that.
+    // A request waits for the database 3 s plus STATEMENT_TIMEOUT; a second one with the same Idempotency-Key 2 s.
     const settings = { STATEMENT_TIMEOUT: '1500', MAX_WAITING: '3' };
     service = await Service.start({ DATABASE_URL: store.url, ...settings });
     other = new Libsql(store.url.slice('sqlite:'.length));

@@ -12,7 +12,7 @@ export interface Field {
 
 const text = (value: string) => JSON.stringify(value);
 
-/** Every field of NewPet. With `operations.ts` this is all that the tests know of the interface besides openapi.yaml. */
+/** Every field of NewPet. A test that applies to every field derives from them. */
 export const FIELDS: readonly Field[] = [
   {
     name: 'name',

@@ -19,7 +19,7 @@ export interface ServerUrl {
   readonly user: string;
   readonly password?: string;
   readonly database: string;
-  /** The most connections that this process opens. */
+  /** The most connections of a process for requests: half of them for writes, and at least one for each half. */
   readonly pool: number;
   readonly tls?: Tls;
 }

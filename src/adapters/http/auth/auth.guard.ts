@@ -19,8 +19,8 @@ const NOT_BEARER = 'The API key must be sent as "Authorization: Bearer <API_KEY>
 let endOfTurn: Promise<void> | undefined;
 
 /**
- * Resolves when the event loop has read all requests that have arrived, so that they share a batch: with 32 clients a
- * request takes half the time.
+ * Resolves when the event loop has read all requests that have arrived. Handled together, the process waits for events
+ * less often: with 32 clients it sends twice as many responses, cached ones too.
  */
 function untilEndOfTurn(): Promise<void> {
   return (endOfTurn ??= new Promise((resolve) =>
@@ -43,8 +43,8 @@ export class AuthGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.getArgByIndex<Request>(0);
-    await untilEndOfTurn();
     if (this.reflector.get(Public, context.getClass())) return true;
+    await untilEndOfTurn();
     request.operation = this.reflector.get<string | undefined>(OperationId.KEY, context.getHandler());
     const key = await this.limits.authenticate(request, () => this.check(request));
     request.apiKey = key;

@@ -9,8 +9,8 @@ const MAX_BODY = 65_536;
 
 /**
  * Reads the JSON text of a request's body, if its headers declare `application/json` in UTF-8, without
- * Content-Encoding, of at most 64 KiB. Rejects with `unsupported_media_type`, `body_too_large`, `invalid_body` or
- * `invalid_json`.
+ * Content-Encoding, of at most 64 KiB. Rejects with `unsupported_media_type`, `body_too_large`, `invalid_body`,
+ * `invalid_json` or, if the body is cut off, `bad_request`.
  */
 export async function readJsonText(request: IncomingMessage, response: ServerResponse): Promise<string> {
   const { 'content-length': length, 'transfer-encoding': transfer } = request.headers;

@@ -47,8 +47,8 @@ export class ConnectionQueue {
     // An error without a listener ends the process, and Node removes its own after CONNECT.
     socket.on('error', ignore);
     socket.once('close', () => (this.pending.length = 0));
-    // Node calls this after a last response, which destroying the socket could destroy on its way; and after the
-    // response to the last request of a client that has half-closed, unaware of an error that is still pending here.
+    // Node calls this after a last response, which destroying the socket could destroy on its way. It also does after the
+    // last request of a client that has half-closed, and does not know of an error that is still pending here.
     socket.destroySoon = () => {
       if (this.pending.length === 0 || !this.current?.shouldKeepAlive) this.linger();
     };
@@ -139,8 +139,8 @@ export class ConnectionQueue {
     if (!following) return;
     const { response } = following;
     const handle = () => this.socket.destroyed || response.headersSent || following.handle();
-    // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody. But
-    // Node ends a half-closed connection that has no response left, and knows of none for what could not be parsed.
+    // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody. Node
+    // does not know of the response to what could not be parsed, and would end a half-closed connection before it.
     if (response.socket) setImmediate(handle);
     else handle();
   };

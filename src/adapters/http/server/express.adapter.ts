@@ -29,8 +29,8 @@ const IDLE_TIMEOUT = 30_000;
 const STOP_LINGER = 1_000;
 
 /**
- * How long a worker keeps connections alive after it has stopped listening, in milliseconds: by then all workers have,
- * even on a busy machine.
+ * How long a worker keeps connections alive after it has stopped listening, in milliseconds. By then all workers have
+ * stopped listening, even on a busy machine.
  * A client whose connection is closed opens another one at once, which is reset if it arrives as the last worker stops.
  */
 const WORKER_SETTLE = 200;
@@ -39,8 +39,8 @@ const WORKER_SETTLE = 200;
 const ACCEPT_TURNS = 200;
 
 /**
- * A longer turn of the event loop has handled something, in milliseconds: meanwhile a connection may have arrived that
- * the server has not accepted.
+ * The longest turn of the event loop that counts as short, in milliseconds. A longer one has handled something, and a
+ * connection may have arrived meanwhile that the server has not accepted.
  */
 const SHORT_TURN = 0.2;
 
@@ -67,9 +67,10 @@ export class PetStoreAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     app.enable('strict routing');
     app.disable('x-powered-by');
-    // URLSearchParams removes one leading question mark, which is not part of the query.
+    // URLSearchParams removes one leading question mark; the query may itself begin with one, which must stay.
     app.set('query parser', (query: string | null | undefined) => new URLSearchParams(`?${query ?? ''}`));
     middleware(app);
+    // Behind the middleware, so that an error of the head has the headers for CORS and deprecation, too.
     app.use((request, response, next) => {
       const { error } = request as Request;
       if (error) sendLastError(response as Response, error);

@@ -33,7 +33,7 @@ export class Batcher<Item, Result> {
 
   /** `deadline` is in milliseconds on the clock of `performance.now()`. */
   add(item: Item, deadline: number): Promise<Result> {
-    // A batch belongs to the trace of its first request, even if it is run when another batch ends.
+    // A batch belongs to the trace of the request that began the queue, even if it is run when another batch ends.
     if (this.pending.length === 0) this.context = new AsyncResource('Batcher');
     return new Promise((resolve, reject) => {
       this.pending.push({ item, deadline, resolve, reject });

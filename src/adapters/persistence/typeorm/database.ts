@@ -198,8 +198,8 @@ export class Database implements Readiness {
   }
 
   /**
-   * Runs work on a connection. TypeORM's `transaction` does not roll back one that a failed rollback has left open: on
-   * SQLite's only connection for writes, what is written after that would be acknowledged, and never committed.
+   * Runs work on a connection. A ROLLBACK that fails leaves its transaction open, and TypeORM's `transaction` would not
+   * end it: what SQLite's only connection for writes then writes would be acknowledged, and never committed.
    */
   private async attempt<T>(
     source: DataSource,
@@ -209,7 +209,7 @@ export class Database implements Readiness {
   ): Promise<T> {
     const runner = source.createQueryRunner();
     let connection: object | undefined;
-    let hasBegun = false;
+    let mayHaveBegun = false;
     try {
       connection = (await runner.connect()) as object;
       // Waiting for the connection may have used up the time.
@@ -219,7 +219,8 @@ export class Database implements Readiness {
         this.prepared.add(connection);
       }
       if (!inTransaction) return await work(runner.manager);
-      hasBegun = true;
+      // If an earlier transaction is still open, BEGIN fails, and ROLLBACK ends it.
+      mayHaveBegun = true;
       await runner.query(this.dialect.begin);
       const result = await work(runner.manager);
       await runner.query('COMMIT');
@@ -228,7 +229,7 @@ export class Database implements Readiness {
       const { discard } = this.dialect;
       const isBroken = ['lost', 'unavailable'].includes(this.failure(error) ?? '');
       if (connection && isBroken && discard) discard(connection);
-      else if (connection && hasBegun) await runner.query('ROLLBACK').catch(() => discard?.(connection));
+      else if (connection && mayHaveBegun) await runner.query('ROLLBACK').catch(() => discard?.(connection));
       throw error;
     } finally {
       if (source === this.writes) this.latestVersion = undefined;
@@ -239,13 +240,13 @@ export class Database implements Readiness {
   private async connect(): Promise<void> {
     for (const source of [this.reads, this.writes]) {
       if (!source.isInitialized) await initialize(source);
-      // A statement of SQLite that waits for a lock would stop the process.
+      // A statement of SQLite that waits for a lock would block the event loop.
       if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
     }
-    // Rejects a database that cannot be used before anything is changed in it.
+    // Before anything is changed: rejects a database that cannot be used.
     await this.attempt(this.writes, () => Promise.resolve(), Infinity);
     await migrate(this.url, this.dialect, this.report);
-    // SQLite's only connection for reads, which no pool lends.
+    // SQLite's only connection for reads: it comes from no pool, so it need not be released.
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
   }

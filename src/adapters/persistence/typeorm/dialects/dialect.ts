@@ -72,7 +72,7 @@ export interface Dialect {
    * two connections must stay open.
    */
   readonly discard?: (connection: unknown) => void;
-  /** A function that returns another number after each commit on any other connection; absent if only asking tells. */
+  /** A function whose result changes after each commit on any other connection; absent if that takes a round trip. */
   versionOf?(connection: unknown): () => number;
 }
 

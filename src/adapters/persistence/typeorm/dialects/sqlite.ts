@@ -21,7 +21,7 @@ export const sqlite: Dialect = {
     'journal_mode=' || journal_mode || ', synchronous=' || iif(synchronous = 2, 'FULL', synchronous) AS settings
     FROM pragma_journal_mode, pragma_synchronous`,
   begin: 'BEGIN IMMEDIATE',
-  // The first write of a transaction takes the lock, even one that changes nothing.
+  // TypeORM begins the transaction of migrations without the lock; a write takes it, even one that changes nothing.
   lockSchema: 'PRAGMA user_version = 0',
   onExistingKey: 'ON CONFLICT (scope, token) DO UPDATE SET scope = excluded.scope',
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,

@@ -62,7 +62,7 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.admit(async (deadline) => {
       if (!key) return this.adds.add(addition, deadline);
       return this.afterKeyInFlight(key, async () => {
-        // A transaction with a key may have to wait for one of another instance: where it can, it is alone.
+        // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
         if (!this.database.dialect.isServer) return this.adds.add(addition, deadline);
         const [added] = await this.addAll([addition], deadline);
         if (added instanceof Error) throw added;
@@ -103,8 +103,8 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   /**
-   * Adds once the request of this process that is in flight with the key, if any, has settled: waiting here takes no
-   * connection. Those that waited run together then, and wait for each other in the database.
+   * Waits first until a request of this process with the same key that is in flight has settled, without taking a
+   * connection. Requests that have waited then run at the same time, and wait for each other in the database.
    */
   private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
     const name = `${scope} ${key}`;
