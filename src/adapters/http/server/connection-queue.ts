@@ -47,8 +47,8 @@ export class ConnectionQueue {
     // An error without a listener ends the process, and Node removes its own after CONNECT.
     socket.on('error', ignore);
     socket.once('close', () => (this.pending.length = 0));
-    // Node calls this after a last response, which destroying the socket could destroy on its way. It also does after the
-    // last request of a client that has half-closed, and does not know of an error that is still pending here.
+    // Node calls this after a last response, which destroying the socket could destroy on its way. It also calls it
+    // after the last request of a client that has half-closed, when an error may still be pending here.
     socket.destroySoon = () => {
       if (this.pending.length === 0 || !this.current?.shouldKeepAlive) this.linger();
     };
