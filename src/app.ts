@@ -27,7 +27,7 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const observers = [log, metrics, tracing].filter((each) => each !== undefined);
   const observer: RequestObserver = {
     begin: (request, handle) => (tracing ? tracing.begin(request, handle) : handle()),
-    request: (finished) => observers.forEach((each) => each.request(finished)),
+    finish: (finished) => observers.forEach((each) => each.finish(finished)),
   };
   const adapter = new PetStoreAdapter(settings, observer, (express) => {
     if (CORS_ORIGINS.length > 0) express.use(allowOrigins(CORS_ORIGINS));

@@ -41,5 +41,5 @@ export interface RequestObserver {
   /** Called when a request reaches the head of its connection's queue; must call `handle` once, synchronously. */
   readonly begin: (request: StartedRequest, handle: () => void) => void;
   /** Called once for each finished request, including those that could not be parsed. */
-  readonly request: (request: FinishedRequest) => void;
+  readonly finish: (request: FinishedRequest) => void;
 }

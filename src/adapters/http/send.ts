@@ -10,7 +10,7 @@ export function sendJson(response: ServerResponse, status: number, body: string,
   const length = Buffer.byteLength(body);
   const own = ['Content-Type', 'application/json', 'Content-Length', String(length), 'Cache-Control', 'no-store'];
   response.writeHead(status, [...own, ...headers]);
-  // ASCII is the same in latin1, which Node writes without encoding it; `end(body)` adds an empty write. This saves a
+  // ASCII is the same in latin1, which Node need not encode. `end(body)` would add an empty write. Both together save a
   // tenth of the CPU time.
   response.cork();
   response.write(body, length === body.length ? 'latin1' : 'utf8');

@@ -46,7 +46,7 @@ export class Log implements LoggerService {
   }
 
   /** Logs a finished request, at debug if it is a successful health check. */
-  request({ id, method, route, status, duration, key, aborted, trace }: FinishedRequest): void {
+  finish({ id, method, route, status, duration, key, aborted, trace }: FinishedRequest): void {
     this.pino[route?.startsWith('/health/') && status < 400 ? 'debug' : 'info']({
       request: id,
       method,

@@ -62,7 +62,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Counts a finished request. */
-  request({ operation, status, duration, key }: FinishedRequest): void {
+  finish({ operation, status, duration, key }: FinishedRequest): void {
     this.requests.observe({ operation, status: status === 0 ? 'aborted' : status }, duration / 1000);
     if (key !== undefined && operation === DEPRECATED) this.deprecatedCalls.inc({ operation, key });
   }

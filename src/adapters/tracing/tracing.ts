@@ -72,7 +72,7 @@ export class Tracing implements OnApplicationShutdown {
   }
 
   /** Ends the span of a request. */
-  request({ trace: started, method = 'HTTP', route, status, aborted }: FinishedRequest): void {
+  finish({ trace: started, method = 'HTTP', route, status, aborted }: FinishedRequest): void {
     const span = started && this.spans.get(started);
     if (!span) return;
     if (route !== undefined) span.updateName(`${method} ${route}`).setAttribute(semconv.ATTR_HTTP_ROUTE, route);

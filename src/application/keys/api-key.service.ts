@@ -105,7 +105,7 @@ export class ApiKeyService {
   }
 
   /**
-   * The key with this text; throws or rejects with `KeyRejected` if it does not exist, is revoked or expired. A cached
+   * The key with this text; rejects with `KeyRejected` if it does not exist, is revoked or expired. A cached
    * key is returned synchronously. The cache is valid until the database changes; PostgreSQL and MariaDB cannot tell
    * without a query, so there it is valid for a few seconds.
    */
@@ -151,7 +151,10 @@ export class ApiKeyService {
     const found = (await this.keys.list()).filter(({ name, prefix }) => [name, prefix].includes(nameOrPrefix));
     const [key, ...others] = found.filter((key) => this.isValid(key));
     if (key && others.length === 0) return key;
-    if (key) throw new UsageError(`Several valid keys have the prefix "${nameOrPrefix}". Use the name of one of them.`);
+    if (key) {
+      const several = `Several valid keys have the name or prefix "${nameOrPrefix}".`;
+      throw new UsageError(`${several} Use what only one of them has; "petstore keys list" shows both.`);
+    }
     throw new UsageError(
       found.length > 0
         ? `The key "${nameOrPrefix}" is already revoked or expired.`

@@ -164,6 +164,13 @@ describe('authenticating', () => {
 });
 
 describe('revoking a key', () => {
+  it('finds it only by its prefix if another valid key has its name, as 1.0.0 allowed', async () => {
+    const [{ key }, { key: other }] = [await service.create('shop'), await service.create('other')];
+    jest.spyOn(keys, 'list').mockResolvedValue([key, { ...other, name: 'shop' }]);
+    await expect(service.revoke('shop')).rejects.toThrow(/^Several valid keys have the name or prefix "shop"\./);
+    expect((await service.revoke(other.prefix)).digest).toBe(other.digest);
+  });
+
   it('finds it by its name or its prefix', async () => {
     const { text, key } = await service.create('shop');
     await service.create('till');

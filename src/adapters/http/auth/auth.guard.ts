@@ -19,8 +19,8 @@ const NOT_BEARER = 'The API key must be sent as "Authorization: Bearer <API_KEY>
 let endOfTurn: Promise<void> | undefined;
 
 /**
- * Resolves when the event loop has read all requests that have arrived. Handled together, the process waits for events
- * less often: with 32 clients it sends twice as many responses, cached ones too.
+ * Resolves when the event loop has read all requests that have arrived. If they are handled together, the process waits
+ * for events less often: with 32 clients it sends twice as many responses, also when they are cached.
  */
 function untilEndOfTurn(): Promise<void> {
   return (endOfTurn ??= new Promise((resolve) =>

@@ -9,7 +9,10 @@ import { parameters } from '../query/parameters.js';
 export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 100;
 
-/** Parses the query of listPets; throws one `ApiError` that names every fault, in the order of the query. */
+/**
+ * Parses the query of listPets; throws one `ApiError` for all faults, in the order of the query. `PetService` checks
+ * the cursor.
+ */
 @Injectable()
 export class PageQueryPipe implements PipeTransform<URLSearchParams, PageQuery> {
   transform(query: URLSearchParams): PageQuery {

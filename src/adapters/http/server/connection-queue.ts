@@ -47,8 +47,8 @@ export class ConnectionQueue {
     // An error without a listener ends the process, and Node removes its own after CONNECT.
     socket.on('error', ignore);
     socket.once('close', () => (this.pending.length = 0));
-    // Node calls this after a last response, which destroying the socket could destroy on its way. It also calls it
-    // after the last request of a client that has half-closed, when an error may still be pending here.
+    // Node calls this after a last response: destroying the socket could destroy that response on its way. Node also
+    // calls it when a half-closed client has no further request; an error that is still pending here is sent first.
     socket.destroySoon = () => {
       if (this.pending.length === 0 || !this.current?.shouldKeepAlive) this.linger();
     };
@@ -139,9 +139,9 @@ export class ConnectionQueue {
     if (!following) return;
     const { response } = following;
     const handle = () => this.socket.destroyed || response.headersSent || following.handle();
-    // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody. Node
-    // does not know of the response to what could not be parsed, and would end a half-closed connection before it.
+    // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody.
     if (response.socket) setImmediate(handle);
+    // What could not be parsed has a response without a socket. Before the next turn Node would end a half-closed one.
     else handle();
   };
 

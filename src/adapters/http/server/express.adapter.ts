@@ -108,7 +108,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on('connection', (socket: Socket) => {
       this.accepted++;
-      const finished = (response: Response) => this.observer.request(response.outcome());
+      const finished = (response: Response) => this.observer.finish(response.outcome());
       this.queues.set(socket, new ConnectionQueue(socket, () => this.isStopping, finished));
       socket.once('close', () => this.queues.delete(socket));
     });

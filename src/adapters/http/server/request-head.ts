@@ -45,12 +45,15 @@ export function headError(request: Request): ApiError | undefined {
   if ((path === url && !url.startsWith('/')) || path.includes('#')) {
     return bad('The request target must be a path and, optionally, a query (RFC 9112, section 3.2).');
   }
-  request.url = decodable(path.startsWith('/') ? path : `/${path}`);
+  request.url = withDecodablePath(path.startsWith('/') ? path : `/${path}`);
   return undefined;
 }
 
-/** A target whose path Express can decode: one with a malformed escape is no protocol error, but has no route. */
-function decodable(target: string): string {
+/**
+ * The target, encoded once more if its path has a malformed escape, which Express could not decode: that is no protocol
+ * error, but usually a 404.
+ */
+function withDecodablePath(target: string): string {
   try {
     decodeURIComponent(target.split('?', 1)[0] as string);
     return target;
@@ -65,6 +68,7 @@ export function parserError(error: ParserError): ApiError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return ApiError.of('request_timeout');
     case 'HPE_HEADER_OVERFLOW':
+      // Within the longest target that is valid, nothing ends it.
       return requestLine(error)?.[2] === '' ? uriTooLong() : ApiError.of('headers_too_large');
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new ApiError('body_too_large', 'The chunk extensions of the body are too large.');

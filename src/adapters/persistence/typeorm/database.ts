@@ -199,7 +199,7 @@ export class Database implements Readiness {
 
   /**
    * Runs work on a connection. A ROLLBACK that fails leaves its transaction open, and TypeORM's `transaction` would not
-   * end it: what SQLite's only connection for writes then writes would be acknowledged, and never committed.
+   * end it. Later writes of SQLite's only connection for writes would be part of it: acknowledged, and never committed.
    */
   private async attempt<T>(
     source: DataSource,

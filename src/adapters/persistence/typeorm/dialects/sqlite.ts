@@ -10,8 +10,8 @@ const FAILURES: readonly (readonly [RegExp, Failure])[] = [
 ];
 
 /**
- * SQLite. Calls of its driver block until they are done: while a statement waits for a lock, the process does nothing
- * else.
+ * SQLite. Calls of its driver block the event loop, so no statement of the service waits for a lock: `Database` sets
+ * `busy_timeout = 0`, and retries.
  */
 export const sqlite: Dialect = {
   isServer: false,

@@ -30,7 +30,7 @@ interface KeyRow {
   readonly created_at: string;
 }
 
-/** How many batches of one kind a server works on at a time: one is read while the next is on its way. */
+/** How many batches of one kind are in flight to a server: it runs one while the process reads the rows of another. */
 const BATCHES_IN_FLIGHT = 2;
 
 /** How many different lists a server reads in one statement; SQLite would gain nothing. */
@@ -76,7 +76,7 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
-    // No id is less, and `before - 1n` would be no int64.
+    // No id is less, and the `before - 1n` of some dialects would be no int64.
     if (before === INT64_MIN) return Promise.resolve([]);
     return this.database.admit((deadline) => this.lists.add({ status, before, limit }, deadline));
   }
