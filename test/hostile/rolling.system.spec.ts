@@ -121,7 +121,7 @@ function addMigration(files: Map<string, string>): void {
   const [line, name, folder] = first.exec(text ?? '') ?? [];
   if (path === undefined || text === undefined || line === undefined) throw new Error('No list of migrations.');
   const added = text.replace(line, `${line}import { AddBreed1900000000000 } from '${folder}add-breed.js';\n`);
-  files.set(path, added.replace(`[${name}`, `[${name}, AddBreed1900000000000`));
+  files.set(path, added.replace(new RegExp(`\\[\\s*${name}`), `[${name}, AddBreed1900000000000`));
   files.set(
     `${dirname(path)}/${folder}add-breed.ts`,
     `export class AddBreed1900000000000 {

@@ -84,7 +84,7 @@ describe('openapi.yaml', () => {
   });
 });
 
-// What interface.md says, without deriving anything from the source.
+// What the interface says, without deriving anything from the source.
 describe('the document', () => {
   it('has version 1.0.0, and the operations of the table', () => {
     expect(document.info.version).toBe('1.0.0');

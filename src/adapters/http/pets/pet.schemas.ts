@@ -1,34 +1,6 @@
-import { DEFAULT_STATUS, NAME_MAX_LENGTH, PET_STATUSES } from '../../../domain/pets/pet.js';
-import { INT64, namedSchema, text } from '../docs/schemas.js';
+import { INT64, namedSchema } from '../docs/schemas.js';
+import { NEW_PET, PET_STATUS } from './new-pet.dto.js';
 import { MAX_LIMIT } from './page-query.pipe.js';
-
-export const PET_STATUS = namedSchema('PetStatus', {
-  type: 'string',
-  description: 'The availability of an animal.',
-  enum: [...PET_STATUSES],
-});
-
-/** The schema of `NewPetDto`. */
-export const NEW_PET = namedSchema('NewPet', {
-  type: 'object',
-  description: 'An animal to add. It has no other fields.',
-  required: ['name', 'categoryId'],
-  properties: {
-    name: {
-      ...text(NAME_MAX_LENGTH),
-      description:
-        'The name of the animal: 1 to 255 Unicode code points, not only white space, no control characters. ' +
-        'It is stored exactly as given, and need not be unique.',
-      example: 'Bella',
-    },
-    categoryId: { ...INT64, description: 'Identifier of the category that the animal belongs to.', example: 42 },
-    status: {
-      description: 'The availability of the animal; `available` if the field is absent. It cannot be null.',
-      // With the default outside of allOf, openapi-typescript would make the field required.
-      allOf: [PET_STATUS, { type: 'string', default: DEFAULT_STATUS }],
-    },
-  },
-});
 
 /** The schema of what `petJson` writes. */
 const PET_PROPERTIES = {

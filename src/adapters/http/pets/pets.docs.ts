@@ -5,8 +5,9 @@ import { Failure, messages, Success } from '../docs/responses.js';
 import { INT64, type Reference } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
+import { NEW_PET, PET_STATUS } from './new-pet.dto.js';
 import { DEFAULT_LIMIT, MAX_LIMIT } from './page-query.pipe.js';
-import { NEW_PET, PET, PET_STATUS, PETS } from './pet.schemas.js';
+import { PET, PETS } from './pet.schemas.js';
 
 const BELLA = { id: 1, name: 'Bella', categoryId: 42, status: 'available' };
 
