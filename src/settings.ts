@@ -151,7 +151,7 @@ export const SETTINGS = {
     parse: integer(1, 1_000_000),
   },
   AUTH_FAILURE_LIMIT: {
-    description: 'Failed authentications per client address and minute; no limit if not set',
+    description: 'Failed authentications per minute and address of the connection; no limit if not set',
     example: '20',
     parse: integer(1, 1_000_000),
   },
