@@ -1,4 +1,4 @@
-// Measures the processor time of a request on the service and on PostgreSQL, connections, and bytes, and computes of these what a load takes.
+// Measures the processor time of a request on the service and on PostgreSQL and its connections, and computes from these what a load takes.
 // What it predicts for two instances is held against two. The server must be on this machine, for its processor time is read from /proc.
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -20,9 +20,8 @@ import {
   table,
 } from './harness.mjs';
 
-const { few, many, connections, rounds, seconds, lists, finds, creates, postgres } = options({
-  few: 100_000,
-  many: 1_000_000,
+const { pets, connections, rounds, seconds, lists, finds, creates, postgres } = options({
+  pets: 1_000_000,
   connections: 32,
   rounds: 3,
   seconds: 3,
@@ -35,7 +34,6 @@ const { few, many, connections, rounds, seconds, lists, finds, creates, postgres
 
 /** How much of a processor is planned to be used. */
 const PLANNED = 0.5;
-const PETS = 1e9;
 const LOADS = [1_000, 10_000, 100_000];
 /** The connections of a process at most: what `pool` is unless it is set. */
 const POOL = 10;
@@ -137,33 +135,19 @@ function predicted({ service: ours, database, driver }, instances, others) {
 
 const percent = (is, should) => `${is < should ? '−' : '+'}${Math.abs(100 * (is / should - 1)).toFixed(0)} %`;
 
-/** The bytes of each pet by this size of the table, without its indexes and with them. */
-async function bytes(url, pets) {
-  const [{ heap, total }] = await ask(
-    url,
-    `SELECT pg_relation_size('pet') AS heap, pg_total_relation_size('pet') AS total`,
-  );
-  return { pets, heap: heap / pets, indexes: (total - heap) / pets, total: total / pets };
-}
-
 await bench(async () => {
   if (postgres === '') throw new Error('--postgres must be the URL of a PostgreSQL on this machine.');
   console.log(
-    `${machine()}, ${few} and ${many} pets, ${connections} connections to each instance, ${rounds} rounds of ${seconds} s`,
+    `${machine()}, ${pets} pets, ${connections} connections to each instance, ${rounds} rounds of ${seconds} s`,
   );
-  const urls = [await serverDatabase(postgres), await serverDatabase(postgres)];
-  const sizes = [];
-  for (const [i, pets] of [few, many].entries()) {
-    await fill(urls[i], pets);
-    sizes.push(await bytes(urls[i], pets));
-  }
-  const url = urls[1];
+  const url = await serverDatabase(postgres);
+  await fill(url, pets);
   const targets = [await start(service('one', url)), await start(service('two', url))];
 
   const loads = {
     list: differing,
-    find: single(many),
-    create: create(many),
+    find: single(pets),
+    create: create(pets),
   };
   const kinds = {};
   const inUse = [];
@@ -189,11 +173,6 @@ await bench(async () => {
   for (const target of targets) await stop(target);
 
   console.log(`\nConnections of two instances to the database: ${Math.max(...inUse)}`);
-  const grown = table('pets', 'table, bytes each', 'indexes', 'both', 'all, GB');
-  for (const size of sizes)
-    grown(String(size.pets), size.heap, size.indexes, size.total, (size.total * size.pets) / 1e9);
-  const [, last] = sizes;
-  grown(`${PETS}, extrapolated`, last.heap, last.indexes, last.total, (last.total * PETS) / 1e9);
 
   const requests = lists + finds + creates;
   const mix = (how, part) =>

@@ -211,8 +211,8 @@ describe('a connection that arrives as the service stops listening', () => {
         },
         (error: NodeJS.ErrnoException) => error.code,
       );
-    // Each event keeps the event loop busy for a while; with every second one a connection arrives behind the moment
-    // when the server accepts.
+    // Each event keeps the event loop busy for 2 ms. With every second one a connection arrives, too late for the server
+    // to accept it in the same turn.
     const keepBusy = (events: number) => {
       if (events === 0) return;
       stat('.', () => {

@@ -153,7 +153,9 @@ export class ApiKeyService {
     if (key && others.length === 0) return key;
     if (key) {
       const several = `Several valid keys have the name or prefix "${nameOrPrefix}".`;
-      throw new UsageError(`${several} Use what only one of them has; "petstore keys list" shows both.`);
+      throw new UsageError(
+        `${several} Use a name or prefix that only one of them has; "petstore keys list" lists them.`,
+      );
     }
     throw new UsageError(
       found.length > 0

@@ -4,7 +4,7 @@ import type { EntitySchemaColumnOptions } from 'typeorm';
 export const int64: EntitySchemaColumnOptions = {
   type: 'bigint',
   transformer: {
-    from: (value: string | number | bigint | null) => (value === null ? null : BigInt(value)),
+    from: (value: string | number | bigint) => BigInt(value),
     to: (value: bigint | undefined) => (value === undefined ? undefined : String(value)),
   },
 };
