@@ -1,10 +1,8 @@
-import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
 import { HttpSettings } from '../http-settings.js';
-import { withCodeSamples } from './code-samples.js';
 import { openApiDocument } from './document.js';
 
 /** The base address of a setting that is not set: this instance. */
@@ -38,11 +36,9 @@ export function serveDocs(app: NestExpressApplication): void {
     customSiteTitle: 'Pet store',
     customCssUrl: './docs/page.css',
     customJs: './docs/page.js',
-    patchDocumentOnRequest: (request: unknown, _response: unknown, document: OpenAPIObject) => {
-      const { path, socket } = request as Request;
-      if (path.endsWith('.js')) return { ...document, servers };
-      return withCodeSamples(document, baseUrl === HERE ? addressOf(socket) + HERE : baseUrl);
-    },
+    // The page, whose script has the document, calls this instance.
+    patchDocumentOnRequest: (request: unknown, _response: unknown, document: OpenAPIObject) =>
+      (request as Request).path.endsWith('.js') ? { ...document, servers } : document,
     swaggerOptions: {
       layout: 'BaseLayout',
       plugins: [pagePlugin],
@@ -61,10 +57,4 @@ export function serveDocs(app: NestExpressApplication): void {
 /** Runs in the browser: SwaggerModule writes its text into the script of the page. */
 function pagePlugin(): unknown {
   return (globalThis as { petstorePlugin?: () => unknown }).petstorePlugin?.();
-}
-
-/** The address at which a connection arrived; the Host header could name any other. */
-function addressOf({ localAddress = '127.0.0.1', localPort }: Socket): string {
-  const address = localAddress.replace(/^::ffff:/, '');
-  return `http://${address.includes(':') ? `[${address}]` : address}:${localPort}`;
 }
