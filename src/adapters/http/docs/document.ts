@@ -46,11 +46,14 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .addSecurityRequirements('apiKey')
     .addTag('pets', 'The animals of the catalogue.')
     .build();
-  const { openapi, info, servers, security, tags, paths, components } = SwaggerModule.createDocument(app, config, {
-    onlyIncludeDecoratedEndpoints: true,
-    autoTagControllers: false,
-  });
-  for (const item of Object.values(paths)) {
+  config.info.contact = { name: 'The operator of the service, who issues the API keys' };
+  config.components = { ...config.components, responses: { Unreadable: UNREADABLE }, headers, schemas };
+  const options = { onlyIncludeDecoratedEndpoints: true, autoTagControllers: false };
+  const { paths, ...document } = SwaggerModule.createDocument(app, config, options);
+  const relative: OpenAPIObject['paths'] = {};
+  for (const [path, item] of Object.entries(paths)) {
+    // Relative to the base address, which ends in /v1.
+    relative[path.replace(/^\/v1/, '')] = item;
     const operations = Object.values(item as Operations);
     // The headers belong to the path: every method of it has them.
     const isDeprecated = operations.some(({ deprecated }) => deprecated);
@@ -61,19 +64,5 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
       responses.default = { $ref: '#/components/responses/Unreadable' };
     }
   }
-  return {
-    openapi,
-    info: { ...info, contact: { name: 'The operator of the service, who issues the API keys' } },
-    servers,
-    security,
-    tags,
-    // Paths are relative to the base address, which ends in /v1.
-    paths: Object.fromEntries(Object.entries(paths).map(([path, item]) => [path.replace(/^\/v1/, ''), item])),
-    components: {
-      securitySchemes: components?.securitySchemes,
-      responses: { Unreadable: UNREADABLE },
-      headers,
-      schemas,
-    },
-  };
+  return { ...document, paths: relative };
 }
