@@ -1,7 +1,7 @@
 import { ApiResponse } from '@nestjs/swagger';
 import { ERROR_STATUS, ErrorCode, MESSAGES } from '../errors/error-code.js';
 import { ALWAYS, headerRefs, type Headers } from './headers.js';
-import { namedSchema, type Reference } from './schemas.js';
+import { namedSchema } from './schemas.js';
 
 /** An example message for each error code of a response. */
 export type Messages = Partial<Record<ErrorCode, string>>;
@@ -12,37 +12,14 @@ const ERROR = namedSchema('Error', {
   required: ['code', 'message', 'status'],
   additionalProperties: false,
   properties: {
-    code: {
-      type: 'string',
-      description: 'What went wrong, for programs.',
-      enum: Object.keys(ERROR_STATUS),
-      example: 'missing_field',
-    },
+    code: { type: 'string', description: 'What went wrong, for programs.', enum: Object.keys(ERROR_STATUS) },
     message: {
       type: 'string',
       description: 'What went wrong and how to fix it, for people. The wording may change.',
-      example: 'name is required.',
     },
-    status: {
-      type: 'integer',
-      description: 'The HTTP status code of the response.',
-      minimum: 400,
-      maximum: 599,
-      example: 400,
-    },
+    status: { type: 'integer', description: 'The HTTP status code of the response.', minimum: 400, maximum: 599 },
   },
 });
-
-/** Documents a successful response and an example of its body. */
-export function Success(
-  status: number,
-  description: string,
-  schema: Reference,
-  example: unknown,
-  headers: Headers = {},
-): MethodDecorator {
-  return ApiResponse({ status, description, headers: headerRefs(headers), schema, example });
-}
 
 /** Documents an error response; all codes of `messages` have the same status. */
 export function Failure(description: string, messages: Messages, headers?: Headers): MethodDecorator {

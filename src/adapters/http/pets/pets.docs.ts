@@ -1,17 +1,24 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiBody, ApiExtension, ApiHeader, ApiParam, ApiQuery } from '@nestjs/swagger';
+import {
+  ApiBody,
+  ApiCreatedResponse,
+  ApiExtension,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOkResponse,
+  ApiParam,
+  ApiQuery,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import { CURSOR_PATTERN } from '../../../application/pets/cursors.js';
-import { Failure, messages, Success } from '../docs/responses.js';
+import { headerRefs } from '../docs/headers.js';
+import { Failure, messages } from '../docs/responses.js';
 import { INT64, type Reference } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
-import { NEW_PET, PET_STATUS } from './new-pet.dto.js';
+import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
 import { DEFAULT_LIMIT, MAX_LIMIT } from './page-query.pipe.js';
 import { PET, PETS } from './pet.schemas.js';
-
-const BELLA = { id: 1, name: 'Bella', categoryId: 42, status: 'available' };
-
-const PAGE = [{ id: 2, name: 'Zoë', categoryId: 7, status: 'pending' }, BELLA];
 
 export function ListPetsOperation(): MethodDecorator {
   return applyDecorators(
@@ -43,7 +50,11 @@ every animal that existed at the beginning exactly once, whatever is added meanw
 previous page, is opaque, valid for the same \`status\` only, and does not expire.`,
       schema: { type: 'string', pattern: CURSOR_PATTERN },
     }),
-    Success(200, 'A page of animals; an empty array if there are none.', PETS, PAGE, { Link: 'NextPage' }),
+    ApiOkResponse({
+      description: 'A page of animals; an empty array if there are none.',
+      schema: PETS,
+      headers: headerRefs({ Link: 'NextPage' }),
+    }),
     Failure('A query parameter is unknown, repeated or invalid.', {
       invalid_parameter: 'limit must be an integer from 1 to 100, not "1000".',
       unknown_parameter: '"page" is not a query parameter of this operation. It has limit, status, cursor.',
@@ -70,16 +81,17 @@ A client that retries, because a response can be lost, should send an \`Idempote
 24 hours, the animal is added at most once, and every 201 is the same. Its scope is the API key.`,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
     }),
+    ApiExtraModels(NewPetDto),
     ApiBody({
       required: true,
       description: 'The animal to add.',
-      schema: { ...NEW_PET, unevaluatedProperties: false } as Reference,
-      examples: {
-        full: { summary: 'Every field', value: { name: 'Bella', categoryId: 42, status: 'available' } },
-        short: { summary: 'The required fields', value: { name: 'Zoë', categoryId: 7 } },
-      },
+      schema: { $ref: getSchemaPath(NewPetDto), unevaluatedProperties: false } as Reference,
     }),
-    Success(201, 'The animal was added.', PET, BELLA, { Location: 'Location', 'Idempotent-Replayed': 'Replayed' }),
+    ApiCreatedResponse({
+      description: 'The animal was added.',
+      schema: PET,
+      headers: headerRefs({ Location: 'Location', 'Idempotent-Replayed': 'Replayed' }),
+    }),
     Failure(
       'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',
       {
@@ -137,7 +149,7 @@ Returns one animal by its identifier.`,
       description: 'Identifier of the animal to retrieve.',
       schema: { ...INT64, example: 1 },
     }),
-    Success(200, 'The animal.', PET, BELLA),
+    ApiOkResponse({ description: 'The animal.', schema: PET }),
     Failure('A query parameter was given; this operation has none.', {
       unknown_parameter: '"verbose" is not a query parameter of this operation. It has none.',
     }),
