@@ -81,16 +81,6 @@ describe('the docs page', () => {
     expect(headers).toMatchObject({ 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' });
   });
 
-  it('may call the addresses of production and staging that are set', async () => {
-    const settings = { PRODUCTION_BASE_URL: 'https://a.example/v1', STAGING_BASE_URL: 'https://b.example:8443/x/v1' };
-    const other = await Service.start(settings);
-    const { headers } = await other.send('/docs', { key: false });
-    expect(headers['content-security-policy']).toContain(
-      "connect-src 'self' https://a.example https://b.example:8443;",
-    );
-    await other.stop();
-  });
-
   it('loads files of the service by relative addresses, so that it works behind any proxy', async () => {
     const found = await references();
     expect(found.length).toBeGreaterThan(3);
