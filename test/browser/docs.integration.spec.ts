@@ -130,6 +130,7 @@ describe('the docs page in a browser', () => {
     'conforms to WCAG at AA in %s mode, on a desktop and a telephone',
     async (colorScheme) => {
       await page.emulateMedia({ colorScheme });
+      await page.reload();
       await page.locator(colorScheme === 'dark' ? 'html.dark-mode' : 'html:not(.dark-mode)').waitFor();
       const violations: Record<string, unknown> = {};
       for (const width of [1280, 390]) {

@@ -32,7 +32,9 @@ export function serveDocs(app: NestExpressApplication): void {
     swaggerOptions: {
       layout: 'BaseLayout',
       plugins: [pagePlugin],
-      persistAuthorization: false,
+      persistAuthorization: true,
+      deepLinking: false,
+      syntaxHighlight: { theme: 'tomorrow-night' },
       tryItOutEnabled: true,
       displayRequestDuration: true,
       displayOperationId: true,
