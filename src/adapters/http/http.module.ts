@@ -8,7 +8,6 @@ import { ApiErrorFilter } from './errors/api-error.filter.js';
 import { UnmatchedController } from './errors/unmatched.controller.js';
 import { HealthController } from './health/health.controller.js';
 import { HttpSettings } from './http-settings.js';
-import { GetPetController } from './pets/get-pet.controller.js';
 import { PetsController } from './pets/pets.controller.js';
 
 /** The HTTP interface. */
@@ -24,7 +23,7 @@ export class HttpModule {
       module: HttpModule,
       imports: [application],
       // In the order of the routes: the one that matches everything is the last.
-      controllers: [PetsController, GetPetController, HealthController, DocsController, UnmatchedController],
+      controllers: [PetsController, HealthController, DocsController, UnmatchedController],
       providers: [
         { provide: HttpSettings, useValue: settings },
         { provide: RateLimits, useFactory: () => RateLimits.open(settings, observeLimits) },

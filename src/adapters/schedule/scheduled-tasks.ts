@@ -1,12 +1,16 @@
 import { Injectable, Logger, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { ApiKeyService } from '../../application/keys/api-key.service.js';
 import { PetService } from '../../application/pets/pet.service.js';
+import { remindOfSunset } from '../http/pets/deprecation.js';
 
 /** How often the uses of API keys are stored, in milliseconds. */
 const RECORD_INTERVAL = 5_000;
 
 /** How often expired idempotency keys are deleted, in milliseconds. */
 const DELETE_INTERVAL = 60_000;
+
+/** How often the log warns of an operation that was to be removed, in milliseconds. */
+const REMIND_INTERVAL = 86_400_000;
 
 const logger = new Logger('petstore');
 
@@ -23,11 +27,13 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   onModuleInit(): void {
+    remindOfSunset();
     const deleteKeys = () =>
       (this.deleting ??= this.deleteIdempotencyKeys().finally(() => (this.deleting = undefined)));
     this.timers.push(
       setInterval(() => void this.recordUses(), RECORD_INTERVAL).unref(),
       setInterval(() => void deleteKeys(), DELETE_INTERVAL).unref(),
+      setInterval(remindOfSunset, REMIND_INTERVAL).unref(),
     );
   }
 

@@ -1,4 +1,5 @@
-import type { NextFunction, Request as ExpressRequest, Response as ExpressResponse } from 'express';
+import { Logger } from '@nestjs/common';
+import type { RequestHandler } from 'express';
 import type { HttpSettings } from '../http-settings.js';
 import type { Response } from '../server/response.js';
 
@@ -11,12 +12,20 @@ export const SUNSET = 'Thu, 05 Dec 2030 00:00:00 GMT';
 /** The route that is deprecated. */
 export const DEPRECATED_ROUTE = '/v1/pets/:petId';
 
+const logger = new Logger('getPet');
+
 /** Middleware that has every response of a route say that it is deprecated. */
-export function deprecationHeaders({ PUBLIC_BASE_URL: baseUrl }: HttpSettings) {
+export function deprecationHeaders({ PUBLIC_BASE_URL: baseUrl }: HttpSettings): RequestHandler {
   const docs = `${baseUrl.slice(0, -'/v1'.length)}/docs`;
   const links = `<${docs}>; rel="deprecation"; type="text/html", <${baseUrl}/pets>; rel="successor-version"`;
-  return (_request: ExpressRequest, response: ExpressResponse, next: NextFunction): void => {
+  return (_request, response, next) => {
     (response as Response).standing.push('Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links);
     next();
   };
+}
+
+/** Warns, once the date has passed, that the operation still exists: a release removes it, not the clock. */
+export function remindOfSunset(): void {
+  if (Date.now() < Date.parse(SUNSET)) return;
+  logger.warn('getPet was to be removed on 5 December 2030; "petstore keys callers" lists who still calls it.');
 }

@@ -1,7 +1,11 @@
-import { All, Controller, Get, Post, Query, Req, Res, UseGuards } from '@nestjs/common';
-import { type PageQuery, PetService } from '../../../application/pets/pet.service.js';
+import { All, Controller, Get, Param, PipeTransform, Post, Query, Req, Res, UseGuards } from '@nestjs/common';
+import { PetNotFound } from '../../../application/errors.js';
+import { ApiKeyService } from '../../../application/keys/api-key.service.js';
+import { type PageQuery, PetService, type SentIdempotencyKey } from '../../../application/pets/pet.service.js';
+import type { Pet } from '../../../domain/pets/pet.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { DatabaseDeadline } from '../database-deadline.js';
+import { ApiError } from '../errors/api-error.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { HttpSettings } from '../http-settings.js';
 import { NoParametersGuard } from '../query/parameters.js';
@@ -9,15 +13,22 @@ import { type CachedResponse, ResponseCache } from '../response-cache.js';
 import { sendJson } from '../send.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
-import { idempotencyKey } from './idempotency-key.js';
 import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe } from './page-query.pipe.js';
-import { petJson, petsJson } from './pet-json.js';
-import { CreatePetOperation, ListPetsOperation } from './pets.docs.js';
+import { CreatePetOperation, GetPetOperation, ListPetsOperation } from './pets.docs.js';
+
+/** Parses a petId. A malformed one is 404, as that of any other animal that does not exist. */
+class PetIdPipe implements PipeTransform<string, bigint> {
+  transform(text: string): bigint {
+    // An int64 has at most 19 digits.
+    if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(text)) throw new PetNotFound();
+    return BigInt(text);
+  }
+}
 
 /**
- * listPets and createPet. Responses are sent by `sendJson` instead of returned: int64s must be exact, and Node 20 has
- * no `JSON.rawJSON`.
+ * The three operations. Responses are sent by `sendJson` instead of returned: int64s must be exact, and Node 20 has no
+ * `JSON.rawJSON`.
  */
 @Controller('v1/pets')
 export class PetsController {
@@ -25,6 +36,7 @@ export class PetsController {
 
   constructor(
     private readonly pets: PetService,
+    private readonly keys: ApiKeyService,
     private readonly deadline: DatabaseDeadline,
     private readonly settings: HttpSettings,
   ) {}
@@ -59,13 +71,46 @@ export class PetsController {
     answerOtherMethod(request, response, 'GET, HEAD, POST, OPTIONS');
   }
 
+  /** Deprecated. To remove it, remove also `deprecation.ts`, and the count of its calls: `noteGetPet`. */
+  @Get(':petId')
+  @UseGuards(NoParametersGuard)
+  @GetPetOperation()
+  async getPet(
+    @Param('petId', PetIdPipe) id: bigint,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    if (request.apiKey) this.keys.noteGetPet(request.apiKey);
+    const read = async () => ({ body: petJson(await this.deadline.wait(request, this.pets.get(id))), headers: [] });
+    const { body } = await this.cache.get(request.url, this.pets.version(), read);
+    sendJson(response, 200, body);
+  }
+
+  @All(':petId')
+  otherMethodOfPet(@Req() request: Request, @Res() response: Response): void {
+    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
+  }
+
   /** A page, and the link to the next one (RFC 8288), whose base is never the Host header. */
   private async page(query: PageQuery): Promise<CachedResponse> {
     const { pets, next } = await this.pets.list(query);
-    const body = petsJson(pets);
+    const body = `[${pets.map(petJson).join(',')}]`;
     if (next === undefined) return { body, headers: [] };
     const status = query.status === undefined ? '' : `&status=${query.status}`;
     const target = `${this.settings.PUBLIC_BASE_URL}/pets?limit=${query.limit}${status}&cursor=${next}`;
     return { body, headers: ['Link', `<${target}>; rel="next"`] };
   }
+}
+
+/** A pet as JSON: its int64s as exact numbers, which `JSON.stringify` cannot write. */
+function petJson({ id, name, categoryId, status }: Pet): string {
+  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
+}
+
+/** Parses `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), if it was sent. Its scope is the API key. */
+function idempotencyKey({ headersDistinct, apiKey }: Request): SentIdempotencyKey | undefined {
+  const [key, second] = headersDistinct['idempotency-key'] ?? [];
+  if (key === undefined || !apiKey) return undefined;
+  if (second !== undefined || !/^[\x21-\x7e]{1,255}$/.test(key)) throw ApiError.of('invalid_idempotency_key');
+  return { scope: apiKey.digest, key };
 }
