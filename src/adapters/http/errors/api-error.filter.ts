@@ -23,22 +23,14 @@ export class ApiErrorFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const request = host.switchToHttp().getRequest<Request & { readonly id: string }>();
     const response = host.switchToHttp().getResponse<Response>();
-    try {
-      const apiError = apiErrorOf(error);
-      if (apiError.code === 'internal_error')
-        this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
-      if (apiError.code === 'service_unavailable')
-        this.logger.warn((error as Error).cause ?? (error as Error).message, { request: request.id });
-      // The rest of the request was malformed, and an error has been sent meanwhile.
-      if (response.writableEnded) return;
-      // The client has disconnected, or has received a part of another response.
-      if (response.headersSent || request.socket.destroyed) request.destroy();
-      else sendError(response, apiError);
-    } catch (fault) {
-      // An error thrown by a filter ends the process.
-      this.logger.error(fault instanceof Error ? fault.stack : fault);
-      request.destroy();
-    }
+    const apiError = apiErrorOf(error);
+    if (apiError.code === 'internal_error')
+      this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
+    if (apiError.code === 'service_unavailable')
+      this.logger.warn((error as Error).cause ?? (error as Error).message, { request: request.id });
+    // The client has received a part of another response.
+    if (response.headersSent && !response.writableEnded) request.destroy();
+    else sendError(response, apiError);
   }
 }
 
