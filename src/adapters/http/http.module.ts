@@ -17,7 +17,7 @@ export class HttpModule {
   static of(
     settings: HttpSettings & RateLimitSettings,
     application: DynamicModule,
-    observeLimits: (areShared: boolean) => void = () => undefined,
+    observeLimits: (areShared: boolean) => void,
   ): DynamicModule {
     return {
       module: HttpModule,

@@ -17,10 +17,3 @@ export function sendJson(response: ServerResponse, status: number, body: string,
   response.uncork();
   response.end();
 }
-
-/** Sends a response with status 204, which has no body. */
-export function sendNoContent(response: ServerResponse, headers: HeaderList = []): void {
-  if (response.headersSent) return;
-  response.writeHead(204, [...headers, 'Cache-Control', 'no-store']);
-  response.end();
-}

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller } from '@nestjs/common';
 import { ApiError } from './api-error.js';
-import { sendNoContent } from '../send.js';
 
 /** Matches every path without a route, so that the guard rejects a request without a key before the 404. */
 @Controller()
@@ -17,5 +16,6 @@ export function answerOtherMethod({ method }: IncomingMessage, response: ServerR
   if (method !== 'OPTIONS') {
     throw new ApiError('method_not_allowed', `This path supports ${allow}.`, ['Allow', allow]);
   }
-  sendNoContent(response, ['Allow', allow]);
+  // The rest of the request was malformed, and an error has been sent meanwhile.
+  if (!response.headersSent) response.writeHead(204, ['Allow', allow, 'Cache-Control', 'no-store']).end();
 }
