@@ -12,13 +12,11 @@ export class DatabaseDeadline {
   /** Resolves as `result` does; rejects with `DatabaseUnavailable` once the request has waited for too long. */
   async wait<T>(request: Request, result: Promise<T>): Promise<T> {
     const startedAt = performance.now();
-    try {
-      // The database itself bounds a single wait.
-      if (request.waited === 0) return await result;
-      const left = POOL_TIMEOUT + this.settings.STATEMENT_TIMEOUT - request.waited;
-      return await within(left, result, () => new DatabaseUnavailable('The database did not answer in time.'));
-    } finally {
-      request.waited += performance.now() - startedAt;
-    }
+    const left = POOL_TIMEOUT + this.settings.STATEMENT_TIMEOUT - request.waited;
+    const late = () => new DatabaseUnavailable('The database did not answer in time.');
+    // The database itself bounds a single wait.
+    const value = await (request.waited === 0 ? result : within(left, result, late));
+    request.waited += performance.now() - startedAt;
+    return value;
   }
 }
