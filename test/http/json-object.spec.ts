@@ -30,7 +30,7 @@ describe('the reader of JSON objects', () => {
   it('accepts every text that is JSON (JSONTestSuite, y_)', () => {
     expect(texts('y_').length).toBeGreaterThan(80);
     for (const [name, text] of texts('y_')) {
-      expect([name, membersOf(`{"x":${text}}`)]).toEqual([name, [expect.objectContaining({ name: 'x' })]]);
+      expect([name, jsonMembers(`{"x":${text}}`).map(([member]) => member)]).toEqual([name, ['x']]);
       if (!text.trim().startsWith('{')) expect([name, membersOf(text)]).toEqual([name, 'invalid_body']);
     }
   });

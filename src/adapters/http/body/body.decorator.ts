@@ -1,8 +1,9 @@
 import { createParamDecorator, type Type } from '@nestjs/common';
-import { getMetadataStorage, validateSync } from 'class-validator';
+import { validateSync } from 'class-validator';
+import { quoted } from '../../../application/errors.js';
 import { type Fault, throwFaults } from '../errors/api-error.js';
-import { didYouMean, quoted } from '../errors/wording.js';
-import { jsonMembers, kindOf, type Member, NumberLiteral } from './json-object.js';
+import { didYouMean } from '../errors/did-you-mean.js';
+import { jsonMembers, type Member, shown } from './json-object.js';
 import { readJsonText } from './read-body.js';
 import { GIVEN } from './rules.js';
 
@@ -13,46 +14,37 @@ const OPTIONS = { stopAtFirstError: true, validationError: { target: false, valu
  * because the body of a request without a key must not be read. Rejects with an `ApiError` that names every fault.
  */
 export function JsonObject<Dto extends object>(dto: Type<Dto>): ParameterDecorator {
-  const rules = getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false);
-  const fields = [...new Set(rules.map(({ propertyName }) => propertyName))];
   return createParamDecorator(async (_data, context) => {
     const http = context.switchToHttp();
-    return parseDto(dto, fields, jsonMembers(await readJsonText(http.getRequest(), http.getResponse())));
+    return parseDto(dto, jsonMembers(await readJsonText(http.getRequest(), http.getResponse())));
   })();
 }
 
 /** A DTO of these members. Its faults are named in the order of the text, those of fields that are missing last. */
-function parseDto<Dto extends object>(dto: Type<Dto>, fields: readonly string[], members: readonly Member[]): Dto {
+function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]): Dto {
+  const instance = new dto();
+  // A declared property exists, whether it has a value or not.
+  const fields = Object.keys(instance);
+  // Reversed: of several values the first is validated.
+  Object.assign(instance, Object.fromEntries(members.filter(([name]) => fields.includes(name)).toReversed()));
+  const broken = new Map(validateSync(instance, OPTIONS).map(({ property, constraints }) => [property, constraints]));
   const faults: Fault[] = [];
-  const values = new Map<string, unknown>();
-  const positions = new Map<string, number>();
-  for (const [position, { name, value }] of members.entries()) {
-    if (positions.has(name)) {
-      faults.push({ code: 'duplicate_field', message: `${quoted(name)} must be given once.`, position });
-    } else if (fields.includes(name)) values.set(name, value);
-    else {
+  const given = new Set<string>();
+  for (const [name, value] of members) {
+    const [rule] = Object.values(broken.get(name) ?? {});
+    if (!fields.includes(name)) {
       const message = `${quoted(name)} is not a field of this body.${didYouMean(name, fields)}`;
-      faults.push({ code: 'unknown_field', message, position });
+      faults.push({ code: 'unknown_field', message });
+    } else if (given.has(name)) {
+      faults.push({ code: 'duplicate_field', message: `${name} must be given once.` });
+    } else if (rule !== undefined) {
+      faults.push({ code: 'invalid_field', message: `${rule.replace(GIVEN, () => shown(value))}.` });
     }
-    if (!positions.has(name)) positions.set(name, position);
+    given.add(name);
   }
-  const instance = Object.assign(new dto(), Object.fromEntries(values));
-  for (const [index, { property, constraints }] of validateSync(instance, OPTIONS).entries()) {
-    const position = positions.get(property);
-    if (position === undefined) {
-      faults.push({ code: 'missing_field', message: `${property} is required.`, position: members.length + index });
-    } else {
-      const [rule = ''] = Object.values(constraints ?? {});
-      const message = `${rule.replace(GIVEN, () => shown(values.get(property)))}.`;
-      faults.push({ code: 'invalid_field', message, position });
-    }
+  for (const name of broken.keys()) {
+    if (!given.has(name)) faults.push({ code: 'missing_field', message: `${name} is required.` });
   }
   throwFaults(faults);
   return instance;
-}
-
-function shown(value: unknown): string {
-  if (typeof value === 'string') return quoted(value);
-  if (value instanceof NumberLiteral) return value.text.length > 40 ? `${value.text.slice(0, 40)}…` : value.text;
-  return typeof value === 'boolean' || typeof value === 'bigint' ? String(value) : kindOf(value);
 }

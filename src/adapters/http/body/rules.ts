@@ -1,4 +1,4 @@
-import { ValidateBy, ValidateIf } from 'class-validator';
+import { IsIn, ValidateBy, ValidateIf } from 'class-validator';
 import { INT64_MAX, INT64_MIN } from '../../../domain/int64.js';
 import { textFault } from '../../../domain/text.js';
 
@@ -23,15 +23,18 @@ export function IsInt64(): PropertyDecorator {
 
 /** The value is a text as the domain allows it, of at most so many code points. */
 export function IsText(maxLength: number): PropertyDecorator {
+  const fault = (value: unknown) =>
+    typeof value === 'string' ? textFault(value, maxLength) : `must be a string, not ${GIVEN}`;
   return ValidateBy({
     name: 'isText',
     validator: {
-      validate: (value) => textRule(value, maxLength) === undefined,
-      defaultMessage: (args) => `$property ${textRule(args?.value, maxLength)}`,
+      validate: (value) => fault(value) === undefined,
+      defaultMessage: (args) => `$property ${fault(args?.value)}`,
     },
   });
 }
 
-function textRule(value: unknown, maxLength: number): string | undefined {
-  return typeof value === 'string' ? textFault(value, maxLength) : `must be a string, not ${GIVEN}`;
+/** The value is one of these. */
+export function IsOneOf(values: readonly string[]): PropertyDecorator {
+  return IsIn(values, { message: `$property must be one of $constraint1, not ${GIVEN}` });
 }

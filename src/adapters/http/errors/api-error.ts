@@ -31,16 +31,15 @@ export function sendError(response: ServerResponse, { code, message, headers }: 
 /** The most faults that a message names, so that it stays shorter than the request. */
 const MAX_NAMED = 10;
 
-/** What is invalid at a position in a request. */
+/** What is invalid in a request. */
 export interface Fault {
   readonly code: ErrorCode;
   readonly message: string;
-  readonly position: number;
 }
 
 /** Throws an `ApiError`, if there is a fault, that names the first ten and has the code of the very first. */
-export function throwFaults(faults: Fault[]): void {
-  const [first] = faults.sort((a, b) => a.position - b.position);
+export function throwFaults(faults: readonly Fault[]): void {
+  const [first] = faults;
   if (!first) return;
   const messages = faults.slice(0, MAX_NAMED).map(({ message }) => message);
   if (faults.length > MAX_NAMED) messages.push(`… and ${faults.length - MAX_NAMED} more.`);

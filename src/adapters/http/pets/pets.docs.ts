@@ -97,7 +97,7 @@ A client that retries, because a response can be lost, should send an \`Idempote
       {
         invalid_json: 'The body is not valid JSON (RFC 8259).',
         invalid_body: 'The body must be a JSON object, not an array.',
-        duplicate_field: '"name" must be given once.',
+        duplicate_field: 'name must be given once.',
         missing_field: 'name is required.',
         invalid_field: 'status must be one of available, pending, sold, not "lost".',
         unknown_field: '"Status" is not a field of this body. Did you mean "status"?',

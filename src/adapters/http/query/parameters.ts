@@ -1,27 +1,35 @@
 import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
+import { quoted } from '../../../application/errors.js';
 import { type Fault, throwFaults } from '../errors/api-error.js';
-import { didYouMean, quoted } from '../errors/wording.js';
+import { didYouMean } from '../errors/did-you-mean.js';
 import type { Request } from '../server/request.js';
 
-/** A query parameter: its value, and its position in the query. */
-export interface Parameter {
-  readonly value: string;
-  readonly position: number;
-}
+/** For each query parameter of an operation: what a value must be if it is not valid, such as `a number`. */
+export type ParameterRules = Readonly<Record<string, (value: string) => string | undefined>>;
 
-/** The query parameters by name. Adds a fault for each that is repeated, and for each that is not in `known`. */
-export function parameters(query: URLSearchParams, known: readonly string[], faults: Fault[]): Map<string, Parameter> {
-  const given = new Map<string, Parameter>();
-  const supported = known.length === 0 ? 'none' : known.join(', ');
-  for (const [position, [name, value]] of [...query].entries()) {
-    if (!known.includes(name)) {
-      const message = `${quoted(name)} is not a query parameter of this operation. It has ${supported}.`;
-      faults.push({ code: 'unknown_parameter', message: message + didYouMean(name, known), position });
+/** The query parameters by name. Throws an `ApiError` that names every one that is unknown, repeated or invalid. */
+export function parameters<Rules extends ParameterRules>(
+  query: URLSearchParams,
+  rules: Rules,
+): Partial<Record<keyof Rules, string>> {
+  const names = Object.keys(rules);
+  const faults: Fault[] = [];
+  const given = new Map<string, string>();
+  for (const [name, value] of query) {
+    const rule = names.includes(name) ? rules[name]?.(value) : undefined;
+    if (!names.includes(name)) {
+      const has = `It has ${names.join(', ') || 'none'}.`;
+      const message = `${quoted(name)} is not a query parameter of this operation. ${has}${didYouMean(name, names)}`;
+      faults.push({ code: 'unknown_parameter', message });
     } else if (given.has(name)) {
-      faults.push({ code: 'repeated_parameter', message: `${name} must be given once.`, position });
-    } else given.set(name, { value, position });
+      faults.push({ code: 'repeated_parameter', message: `${name} must be given once.` });
+    } else if (rule !== undefined) {
+      faults.push({ code: 'invalid_parameter', message: `${name} must be ${rule}, not ${quoted(value)}.` });
+    }
+    given.set(name, value);
   }
-  return given;
+  throwFaults(faults);
+  return Object.fromEntries(given) as Partial<Record<keyof Rules, string>>;
 }
 
 /**
@@ -30,12 +38,8 @@ export function parameters(query: URLSearchParams, known: readonly string[], fau
 @Injectable()
 export class NoParametersGuard implements CanActivate {
   canActivate(context: ExecutionContext): true {
-    const { targetQuery } = context.getArgByIndex<Request>(0);
-    if (targetQuery !== '') {
-      const faults: Fault[] = [];
-      parameters(new URLSearchParams(`?${targetQuery}`), [], faults);
-      throwFaults(faults);
-    }
+    const { url } = context.getArgByIndex<Request>(0);
+    if (url.includes('?')) parameters(new URLSearchParams(url.slice(url.indexOf('?'))), {});
     return true;
   }
 }
