@@ -10,30 +10,18 @@ const MAX_DISCARDED = 65_536;
 const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse, 'prototype'> &
   (new (request: Request) => express.Response & { req: Request });
 
-/** A response. Every one has the request id and `nosniff`, whoever writes it. */
+/** A response. */
 export class Response extends ExpressResponse {
-  /** Headers that are sent with any status, errors included: names and values in turn. */
-  readonly standing: string[] = [];
+  /** Headers that are sent with any status, errors included, whoever writes the head: names and values in turn. */
+  readonly standing = ['X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff'];
 
   /** The queue of its connection. */
   queue?: { isLast(): boolean };
 
-  /**
-   * Sends the head. Headers given as an array are names and values in turn, and the array is modified. The connection
-   * is closed after the response if a large body is still arriving, or if it is the last one of its connection.
-   */
-  override writeHead(status: number, ...rest: unknown[]): this {
+  /** Sends the head. `headers` are names and values in turn; those that Express has set one by one are sent, too. */
+  override writeHead(status: number, ...[headers = []]: unknown[]): this {
     if (this.queue?.isLast() || (!this.req.complete && hasLargeBody(this.req))) this.shouldKeepAlive = false;
-    const headers = rest.at(-1);
-    if (Array.isArray(headers)) {
-      headers.push('X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff', ...this.standing);
-      return super.writeHead(status, headers as string[]);
-    }
-    // Express and its middleware set headers one by one.
-    this.setHeader('X-Request-Id', this.req.id).setHeader('X-Content-Type-Options', 'nosniff');
-    for (let i = 0; i < this.standing.length; i += 2)
-      this.appendHeader(this.standing[i] as string, this.standing[i + 1] as string);
-    return (super.writeHead as (status: number, ...rest: unknown[]) => this).call(this, status, ...rest);
+    return super.writeHead(status, [...(headers as string[]), ...this.standing]);
   }
 
   /** How its request ended, once it has. */
