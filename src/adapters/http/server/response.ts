@@ -3,9 +3,6 @@ import express from 'express';
 import type { FinishedRequest } from '../../../application/finished-request.js';
 import type { Request } from './request.js';
 
-/** The most bytes of an unread body that are read and discarded, so that the connection can be reused. */
-const MAX_DISCARDED = 65_536;
-
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
 const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse, 'prototype'> &
   (new (request: Request) => express.Response & { req: Request });
@@ -20,7 +17,7 @@ export class Response extends ExpressResponse {
 
   /** Sends the head. `headers` are names and values in turn; those that Express has set one by one are sent, too. */
   override writeHead(status: number, ...[headers = []]: unknown[]): this {
-    if (this.queue?.isLast() || (!this.req.complete && hasLargeBody(this.req))) this.shouldKeepAlive = false;
+    if (this.queue?.isLast()) this.shouldKeepAlive = false;
     return super.writeHead(status, [...(headers as string[]), ...this.standing]);
   }
 
@@ -43,9 +40,3 @@ export class Response extends ExpressResponse {
 
 // Express's prototype below ours, and Node's below Express's.
 Object.setPrototypeOf(Response.prototype, express.response);
-
-/** Whether the request has a body of more than 64 KiB, or of a length that is not known beforehand. */
-function hasLargeBody({ headers }: Request): boolean {
-  const { 'content-length': length, 'transfer-encoding': transfer } = headers;
-  return transfer !== undefined || Number(length) > MAX_DISCARDED;
-}
