@@ -35,7 +35,6 @@ const MALFORMED: readonly (readonly [what: string, code: ErrorCode, request: str
   ['a target with bytes outside ASCII', 'bad_request', get('/v1/pets/\xe9')],
   ['the target * with GET', 'bad_request', get('*')],
   ['HTTP/1.2', 'bad_request', GET.replace('1.1', '1.2')],
-  ['HTTP/2.0', 'bad_request', GET.replace('1.1', '2.0')],
   ['no Host', 'bad_request', GET.replace('Host: x\n', '')],
   ['two Hosts', 'bad_request', get('/v1/pets', 'Host: x')],
   ['a Host with a space', 'bad_request', GET.replace('Host: x', 'Host: a b')],
