@@ -8,7 +8,7 @@ import express from 'express';
 import type { RequestObserver } from '../../../application/finished-request.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HttpSettings } from '../http-settings.js';
-import { ConnectionQueue, sendLastError } from './connection-queue.js';
+import { ConnectionQueue } from './connection-queue.js';
 import { headError, type ParserError, parserError, targetOf } from './request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
@@ -54,7 +54,6 @@ export class PetStoreAdapter extends ExpressAdapter {
   private readonly queues = new Map<Socket, ConnectionQueue>();
   /** The number of connections so far. */
   private accepted = 0;
-  private isStopping = false;
 
   /** `middleware` is called with the Express application before it has any routes. */
   constructor(
@@ -71,11 +70,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     app.set('query parser', (query: string | null | undefined) => new URLSearchParams(`?${query ?? ''}`));
     middleware(app);
     // Behind the middleware, so that an error of the head has the headers for CORS and deprecation, too.
-    app.use((request, response, next) => {
-      const { error } = request as Request;
-      if (error) sendLastError(response as Response, error);
-      else next();
-    });
+    app.use((request, _response, next) => next((request as Request).error));
     super(app);
   }
 
@@ -108,27 +103,26 @@ export class PetStoreAdapter extends ExpressAdapter {
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on('connection', (socket: Socket) => {
       this.accepted++;
+      const handle = (response: Response) => this.handle(response);
       const finished = (response: Response) => this.observer.finish(response.outcome());
-      this.queues.set(socket, new ConnectionQueue(socket, () => this.isStopping, finished));
+      this.queues.set(socket, new ConnectionQueue(socket, handle, finished));
       socket.once('close', () => this.queues.delete(socket));
     });
     // Without a listener Node would send 100 Continue before the key is checked.
     for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
       server.on(event, (_message: IncomingMessage, serverResponse: ServerResponse) => {
         const response = serverResponse as Response;
-        this.queues.get(response.req.socket)?.add(response, () => {
-          response.req.error = headError(response.req);
-          this.handle(response);
-        });
+        this.queues.get(response.req.socket)?.add(response);
       });
     }
     server.on('connect', (request, socket) => {
-      this.fail(socket as Socket, request, new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.'));
+      const error = new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.');
+      this.queues.get(socket as Socket)?.fail(error, request);
     });
     server.on('clientError', (error: ParserError, socket: Socket) => {
       const request = new AppRequest(socket);
       request.url = targetOf(error);
-      this.fail(socket, request, parserError(error));
+      this.queues.get(socket)?.fail(parserError(error), request);
     });
     this.httpServer = server as Server;
   }
@@ -147,7 +141,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     // The `close` of an HTTP server would close kept-alive connections at once, with the requests on their way.
     const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
     if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
-    this.isStopping = true;
+    for (const queue of this.queues.values()) queue.stop();
     await Promise.race([closed, delay(STOP_LINGER, undefined, { ref: false })]);
     server.closeIdleConnections();
     await closed;
@@ -183,18 +177,10 @@ export class PetStoreAdapter extends ExpressAdapter {
 
   private handle(response: Response): void {
     const { req: request } = response;
+    request.error ??= headError(request);
+    if (request.error) response.shouldKeepAlive = false;
     // A request that could not be parsed, or has an invalid target, has no path to route.
-    if (request.error && !request.url.startsWith('/')) request.url = '/';
-    // Every path has a route, and Nest catches what handlers throw: this is a bug in the router.
-    const failed = (error: unknown) => {
-      logger.error(error);
-      sendLastError(response, ApiError.of('internal_error'));
-    };
-    this.observer.begin(request, () => this.getInstance<express.Express>()(request, response, failed));
-  }
-
-  private fail(socket: Socket, request: Request, error: ApiError): void {
-    request.error = error;
-    this.queues.get(socket)?.fail(error, request, (response) => this.handle(response));
+    if (!request.url.startsWith('/')) request.url = '/';
+    this.observer.begin(request, () => void this.getInstance<express.Express>()(request, response));
   }
 }

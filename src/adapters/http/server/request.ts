@@ -24,7 +24,7 @@ export class Request extends ExpressRequest {
   operation?: string;
 
   /** When it arrived, on the clock of `performance.now()`. */
-  startedAt = 0;
+  readonly startedAt = performance.now();
 
   /** How long it has waited for the database, in milliseconds. */
   waited = 0;

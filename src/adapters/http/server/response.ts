@@ -12,12 +12,8 @@ export class Response extends ExpressResponse {
   /** Headers that are sent with any status, errors included, whoever writes the head: names and values in turn. */
   readonly standing = ['X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff'];
 
-  /** The queue of its connection. */
-  queue?: { isLast(): boolean };
-
   /** Sends the head. `headers` are names and values in turn; those that Express has set one by one are sent, too. */
   override writeHead(status: number, ...[headers = []]: unknown[]): this {
-    if (this.queue?.isLast()) this.shouldKeepAlive = false;
     return super.writeHead(status, [...(headers as string[]), ...this.standing]);
   }
 
