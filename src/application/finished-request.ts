@@ -8,7 +8,7 @@ export interface TraceContext {
 export interface StartedRequest {
   readonly method?: string | undefined;
   /** The request target without its query. */
-  readonly targetPath: string;
+  readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Set by the observer that traces the request. */
   trace?: TraceContext | undefined;

@@ -57,7 +57,7 @@ export class Tracing implements OnApplicationShutdown {
 
   /** Handles a request in a span, a child of the client's. Health checks are not traced. */
   begin(request: StartedRequest, handle: () => void): void {
-    const { method = 'HTTP', targetPath: path, headers } = request;
+    const { method = 'HTTP', path, headers } = request;
     if (path.startsWith('/health/')) return context.with(ROOT_CONTEXT, handle);
     const attributes = {
       [semconv.ATTR_HTTP_REQUEST_METHOD]: method,

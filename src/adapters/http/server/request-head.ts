@@ -32,21 +32,14 @@ export function headError(request: Request): ApiError | undefined {
   if (!target.startsWith('/') || target.includes('#')) {
     return bad('The request target must be a path and, optionally, a query (RFC 9112, section 3.2).');
   }
-  request.url = withDecodablePath(target);
-  return undefined;
-}
-
-/**
- * The target, encoded once more if its path has a malformed escape, which Express could not decode: that is no protocol
- * error, but usually a 404.
- */
-function withDecodablePath(target: string): string {
+  request.url = target;
   try {
-    decodeURIComponent(target.split('?', 1)[0] as string);
-    return target;
+    decodeURIComponent(request.path);
   } catch {
-    return encodeURI(target);
+    // Express could not decode the path, which has a malformed escape: that is no protocol error, but usually a 404.
+    request.url = encodeURI(target);
   }
+  return undefined;
 }
 
 /** The error for bytes that Node's HTTP parser rejected. */

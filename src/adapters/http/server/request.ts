@@ -42,16 +42,6 @@ export class Request extends ExpressRequest {
     }
     return this.requestId;
   }
-
-  /** The request target before the question mark. */
-  get targetPath(): string {
-    return this.url.split('?', 1)[0] as string;
-  }
-
-  /** The request target behind the question mark; empty if it has none. */
-  get targetQuery(): string {
-    return this.url.slice(this.targetPath.length + 1);
-  }
 }
 
 // Request inherits from Express's prototype, and that from Node's.
