@@ -25,14 +25,11 @@ export class ConnectionQueue {
 
   private isStopping = false;
 
-  /** `finished` is called with each response that has ended, or whose connection has closed. */
+  /** `handle` is called with each response whose request is at the head of the queue. */
   constructor(
     private readonly socket: Socket,
     private readonly handle: (response: Response) => void,
-    private readonly finished: (response: Response) => void,
   ) {
-    // An error without a listener ends the process, and Node removes its own after CONNECT.
-    socket.on('error', ignore);
     // Node calls this after a last response: destroying the socket could destroy that response on its way.
     socket.destroySoon = ignore;
   }
@@ -90,7 +87,6 @@ export class ConnectionQueue {
   private readonly next = (): void => {
     const { current, socket } = this;
     if (!current) return;
-    this.finished(current);
     const following = this.pending.shift();
     this.current = following;
     if (!following && this.latest?.req.complete) this.latest = undefined;

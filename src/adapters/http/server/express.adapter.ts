@@ -1,12 +1,12 @@
 import cluster from 'node:cluster';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import type { RequestObserver } from '../../../application/finished-request.js';
-import { ApiError } from '../errors/api-error.js';
 import type { HttpSettings } from '../http-settings.js';
 import { ConnectionQueue } from './connection-queue.js';
 import { headError, type ParserError, parserError, targetOf } from './request-head.js';
@@ -35,13 +35,10 @@ const STOP_LINGER = 1_000;
  */
 const WORKER_SETTLE = 200;
 
-/** For how many turns of the event loop the server waits at most before it stops listening. */
-const ACCEPT_TURNS = 200;
+/** For how many turns of the event loop the server waits at most for a short one before it stops listening. */
+const MAX_TURNS = 200;
 
-/**
- * The longest turn of the event loop that counts as short, in milliseconds. A longer one has handled something, and a
- * connection may have arrived meanwhile that the server has not accepted.
- */
+/** The longest short turn, in milliseconds. In a longer one a connection may have arrived after the last accept. */
 const SHORT_TURN = 0.2;
 
 const logger = new Logger('http');
@@ -51,9 +48,7 @@ const logger = new Logger('http');
  * prototypes: Express would set the prototype of every request and response, which halves the throughput.
  */
 export class PetStoreAdapter extends ExpressAdapter {
-  private readonly queues = new Map<Socket, ConnectionQueue>();
-  /** The number of connections so far. */
-  private accepted = 0;
+  private readonly queues = new Map<Duplex, ConnectionQueue>();
 
   /** `middleware` is called with the Express application before it has any routes. */
   constructor(
@@ -84,7 +79,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     app.response = Object.assign(AppResponse.prototype, { app });
     const { REQUEST_TIMEOUT: requestTimeout, KEEP_ALIVE_TIMEOUT: keepAliveTimeout, MAX_CONNECTIONS } = this.settings;
     const headersTimeout = Math.min(HEADERS_TIMEOUT, requestTimeout);
-    const server = createServer({
+    const enqueue = (request: Request, response: Response) => this.queues.get(request.socket)?.add(response);
+    const options = {
       IncomingMessage: AppRequest,
       ServerResponse: AppResponse,
       headersTimeout,
@@ -92,36 +88,21 @@ export class PetStoreAdapter extends ExpressAdapter {
       keepAliveTimeout,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
       requireHostHeader: false,
-      noDelay: true,
       highWaterMark: HIGH_WATER_MARK,
-    });
+    };
+    const server = createServer(options, enqueue);
+    // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
+    server.on('checkContinue', enqueue).on('checkExpectation', enqueue);
     server.timeout = IDLE_TIMEOUT;
     server.maxConnections = MAX_CONNECTIONS;
-    // Their total size is limited, and beyond a number of headers Node would drop some silently.
-    server.maxHeadersCount = 0;
     // Not documented by Node: a client that half-closes after its request gets its response.
     Object.assign(server, { httpAllowHalfOpen: true });
-    server.on('connection', (socket: Socket) => {
-      this.accepted++;
-      const handle = (response: Response) => this.handle(response);
-      const finished = (response: Response) => this.observer.finish(response.outcome());
-      this.queues.set(socket, new ConnectionQueue(socket, handle, finished));
+    server.on('connection', (socket) => {
+      this.queues.set(socket, new ConnectionQueue(socket, (response) => this.handle(response)));
       socket.once('close', () => this.queues.delete(socket));
     });
-    // Without a listener Node would send 100 Continue before the key is checked.
-    for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
-      server.on(event, (_message: IncomingMessage, serverResponse: ServerResponse) => {
-        const response = serverResponse as Response;
-        this.queues.get(response.req.socket)?.add(response);
-      });
-    }
-    server.on('connect', (request, socket) => {
-      const error = new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.');
-      this.queues.get(socket as Socket)?.fail(error, request);
-    });
-    server.on('clientError', (error: ParserError, socket: Socket) => {
-      const request = new AppRequest(socket);
-      request.url = targetOf(error);
+    server.on('clientError', (error: ParserError, socket) => {
+      const request = Object.assign(new AppRequest(socket as Socket), { url: targetOf(error) });
       this.queues.get(socket)?.fail(parserError(error), request);
     });
     this.httpServer = server as Server;
@@ -136,8 +117,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     const server = this.httpServer as Server;
     const { STOP_DELAY, STOP_TIMEOUT } = this.settings;
     // The rest of the time is for the database, the traces and the log.
-    const timeout = setTimeout(() => this.cutOff(server), 0.8 * (STOP_TIMEOUT - STOP_DELAY));
-    await this.acceptPending();
+    const timeout = setTimeout(() => this.cutOff(), 0.8 * (STOP_TIMEOUT - STOP_DELAY));
+    await untilShortTurn();
     // The `close` of an HTTP server would close kept-alive connections at once, with the requests on their way.
     const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
     if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
@@ -150,28 +131,12 @@ export class PetStoreAdapter extends ExpressAdapter {
     server.close();
   }
 
-  /**
-   * Resolves once a short turn of the event loop has brought no connection, or after `ACCEPT_TURNS`: connections that
-   * arrive between the last accept and the end of listening are reset.
-   */
-  private async acceptPending(): Promise<void> {
-    // Ends the current turn.
-    await immediate();
-    for (let turn = 0; turn < ACCEPT_TURNS; turn++) {
-      const { accepted } = this;
-      const begun = performance.now();
-      await immediate();
-      if (this.accepted === accepted && performance.now() - begun < SHORT_TURN) return;
-    }
-  }
-
-  private cutOff(server: Server): void {
+  private cutOff(): void {
     const inFlight = [...this.queues.values()].filter(({ isResponding }) => isResponding).length;
     if (inFlight > 0) {
       process.exitCode = 1;
       logger.error(`Graceful shutdown timed out: ${inFlight} responses in flight were cut off.`);
     }
-    server.closeAllConnections();
     for (const socket of this.queues.keys()) socket.destroy();
   }
 
@@ -181,6 +146,21 @@ export class PetStoreAdapter extends ExpressAdapter {
     if (request.error) response.shouldKeepAlive = false;
     // A request that could not be parsed, or has an invalid target, has no path to route.
     if (!request.url.startsWith('/')) request.url = '/';
+    response.once('close', () => this.observer.finish(response.outcome()));
     this.observer.begin(request, () => void this.getInstance<express.Express>()(request, response));
+  }
+}
+
+/**
+ * Resolves after a short turn of the event loop, or after `MAX_TURNS`: connections that arrive between the last accept
+ * and the end of listening are reset.
+ */
+async function untilShortTurn(): Promise<void> {
+  // Ends the current turn.
+  await immediate();
+  for (let turn = 0; turn < MAX_TURNS; turn++) {
+    const begun = performance.now();
+    await immediate();
+    if (performance.now() - begun < SHORT_TURN) return;
   }
 }
