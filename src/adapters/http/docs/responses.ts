@@ -57,11 +57,8 @@ export const SHARED_FAILURES = {
 export const UNREADABLE = failure(
   'The request is not valid HTTP, too large or too slow.',
   {
-    bad_request:
-      'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2); ' +
-      'this one has none.',
-    uri_too_long: 'The request target must have at most 12288 bytes.',
-    ...messages('request_timeout', 'expectation_failed', 'headers_too_large'),
+    bad_request: 'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2).',
+    ...messages('uri_too_long', 'request_timeout', 'expectation_failed', 'headers_too_large'),
   },
   ALWAYS,
 );

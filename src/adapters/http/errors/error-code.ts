@@ -51,6 +51,7 @@ export const MESSAGES = {
   not_acceptable: 'Responses of this service are application/json, which the Accept header must allow.',
   request_timeout: 'The request did not arrive in time.',
   idempotency_in_progress: 'A request with this Idempotency-Key is in progress. Try again.',
+  uri_too_long: 'The request target must have at most 12288 bytes.',
   expectation_failed: 'The only supported expectation is "Expect: 100-continue".',
   idempotency_key_reused: 'This Idempotency-Key was already used with a different request body.',
   headers_too_large: 'The target and the headers of a request must have at most 16,384 bytes.',

@@ -16,7 +16,7 @@ export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer;
 /** Validates the head of a request that Node's parser accepted; if it is valid, `url` is in origin-form afterwards. */
 export function headError(request: Request): ApiError | undefined {
   const { url, httpVersion, headers, headersDistinct } = request;
-  if (url.length > MAX_TARGET) return uriTooLong();
+  if (url.length > MAX_TARGET) return ApiError.of('uri_too_long');
   const { host: hosts = [], 'transfer-encoding': codings } = headersDistinct;
   const isHostMissing = hosts.length === 0 && httpVersion === '1.1';
   if (isHostMissing || hosts.length > 1 || !HOST.test(hosts[0] ?? '')) {
@@ -46,7 +46,7 @@ export function headError(request: Request): ApiError | undefined {
 export function parserError(error: ParserError): ApiError {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return ApiError.of('request_timeout');
   if (error.code === 'HPE_HEADER_OVERFLOW') {
-    return targetOf(error).length > MAX_TARGET ? uriTooLong() : ApiError.of('headers_too_large');
+    return ApiError.of(targetOf(error).length > MAX_TARGET ? 'uri_too_long' : 'headers_too_large');
   }
   return bad(`The request is not valid HTTP/1.1 (RFC 9112): ${error.reason ?? 'it could not be parsed'}.`);
 }
@@ -54,10 +54,6 @@ export function parserError(error: ParserError): ApiError {
 /** The request target at the beginning of the packet that could not be parsed; empty if there is none. */
 export function targetOf({ rawPacket }: ParserError): string {
   return /^[A-Z]+ (\S*)/.exec(rawPacket?.toString('latin1') ?? '')?.[1] ?? '';
-}
-
-function uriTooLong(): ApiError {
-  return new ApiError('uri_too_long', `The request target must have at most ${MAX_TARGET} bytes.`);
 }
 
 function bad(message: string): ApiError {
