@@ -28,12 +28,14 @@ const MALFORMED: readonly (readonly [what: string, code: ErrorCode, request: str
   ['the beginning of TLS', 'bad_request', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
   ['the preface of HTTP/2', 'bad_request', 'PRI * HTTP/2.0\n\nSM\n\n'],
   ['an unknown method', 'bad_request', GET.replace('GET', 'FETCH')],
+  ['CONNECT', 'bad_request', 'CONNECT x:1 HTTP/1.1\nHost: x\nKEY\n\n'],
   ['no target', 'bad_request', 'GET HTTP/1.1\nHost: x\n\n'],
   ['a target that is not a path', 'bad_request', get('v1/pets')],
   ['a target with a fragment', 'bad_request', get('/v1/pets#x')],
   ['a target with bytes outside ASCII', 'bad_request', get('/v1/pets/\xe9')],
   ['the target * with GET', 'bad_request', get('*')],
   ['HTTP/1.2', 'bad_request', GET.replace('1.1', '1.2')],
+  ['HTTP/2.0', 'bad_request', GET.replace('1.1', '2.0')],
   ['no Host', 'bad_request', GET.replace('Host: x\n', '')],
   ['two Hosts', 'bad_request', get('/v1/pets', 'Host: x')],
   ['a Host with a space', 'bad_request', GET.replace('Host: x', 'Host: a b')],
@@ -113,14 +115,15 @@ describe('a protocol error', () => {
     expect(await connection.untilClosed()).toBe('');
   });
 
-  it.each([get('/v1/pets#x', 'X-Request-Id: mine'), `${head('Transfer-Encoding: chunked', 'X-Request-Id: mine')}x\n`])(
-    'keeps the X-Request-Id if the header section could be parsed: %j',
-    async (text) => {
-      const response = await Connection.ask(service.port, bytes(text));
-      expectError(response, 'bad_request');
-      expect(response.header('X-Request-Id')).toBe('mine');
-    },
-  );
+  it.each([
+    'CONNECT a:1 HTTP/1.1\nHost: x\nX-Request-Id: mine\n\n',
+    get('/v1/pets#x', 'X-Request-Id: mine'),
+    `${head('Transfer-Encoding: chunked', 'X-Request-Id: mine')}x\n`,
+  ])('keeps the X-Request-Id if the header section could be parsed: %j', async (text) => {
+    const response = await Connection.ask(service.port, bytes(text));
+    expectError(response, 'bad_request');
+    expect(response.header('X-Request-Id')).toBe('mine');
+  });
 });
 
 describe('a valid request', () => {

@@ -6,7 +6,7 @@ import { Response } from './response.js';
 /** The most pending requests of a connection; what a client pipelines beyond them is not handled. */
 const MAX_PENDING = 256;
 
-/** How long a client may send nothing after the last response without closing the connection, in milliseconds. */
+/** How long a connection is still read after its last response, in milliseconds. */
 const LINGER = 2_000;
 
 const ignore = () => undefined;
@@ -30,6 +30,8 @@ export class ConnectionQueue {
     private readonly socket: Socket,
     private readonly handle: (response: Response) => void,
   ) {
+    // An error without a listener ends the process, and Node removes its own after CONNECT.
+    socket.on('error', ignore);
     // Node calls this after a last response: destroying the socket could destroy that response on its way.
     socket.destroySoon = ignore;
   }
@@ -99,8 +101,8 @@ export class ConnectionQueue {
   };
 
   /**
-   * Half-closes, and discards what the client still sends: closing a socket with unread bytes resets the connection,
-   * which can destroy the response on its way (RFC 9112, section 9.6).
+   * Half-closes, and discards what the client still sends for a moment: closing a socket with unread bytes resets the
+   * connection, which can destroy the response on its way (RFC 9112, section 9.6).
    */
   private linger(): void {
     this.current = undefined;
@@ -108,7 +110,8 @@ export class ConnectionQueue {
     this.stopReading();
     this.socket.end();
     this.socket.resume();
-    this.socket.setTimeout(LINGER, () => this.socket.destroy());
+    const timeout = setTimeout(() => this.socket.destroy(), LINGER);
+    this.socket.once('close', () => clearTimeout(timeout));
   }
 
   /** Discards what arrives from here on instead of parsing it. */

@@ -7,6 +7,7 @@ import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import type { RequestObserver } from '../../../application/finished-request.js';
+import { ApiError } from '../errors/api-error.js';
 import type { HttpSettings } from '../http-settings.js';
 import { ConnectionQueue } from './connection-queue.js';
 import { headError, type ParserError, parserError, targetOf } from './request-head.js';
@@ -95,11 +96,17 @@ export class PetStoreAdapter extends ExpressAdapter {
     server.on('checkContinue', enqueue).on('checkExpectation', enqueue);
     server.timeout = IDLE_TIMEOUT;
     server.maxConnections = MAX_CONNECTIONS;
+    // Their total size is limited, and beyond a number of headers Node would drop some silently.
+    server.maxHeadersCount = 0;
     // Not documented by Node: a client that half-closes after its request gets its response.
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on('connection', (socket) => {
       this.queues.set(socket, new ConnectionQueue(socket, (response) => this.handle(response)));
       socket.once('close', () => this.queues.delete(socket));
+    });
+    server.on('connect', (request, socket) => {
+      const error = new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.');
+      this.queues.get(socket)?.fail(error, request);
     });
     server.on('clientError', (error: ParserError, socket) => {
       const request = Object.assign(new AppRequest(socket as Socket), { url: targetOf(error) });

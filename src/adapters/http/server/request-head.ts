@@ -16,6 +16,9 @@ export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer;
 /** Validates the head of a request that Node's parser accepted; if it is valid, `url` is in origin-form afterwards. */
 export function headError(request: Request): ApiError | undefined {
   const { url, httpVersion, headers, headersDistinct } = request;
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
+  }
   if (url.length > MAX_TARGET) return ApiError.of('uri_too_long');
   const { host: hosts = [], 'transfer-encoding': codings } = headersDistinct;
   const isHostMissing = hosts.length === 0 && httpVersion === '1.1';
