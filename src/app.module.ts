@@ -5,12 +5,10 @@ import type { DatabaseObserver } from './adapters/persistence/database-observer.
 import { PersistenceModule } from './adapters/persistence/persistence.module.js';
 import { ScheduledTasks } from './adapters/schedule/scheduled-tasks.js';
 import type { Tracing } from './adapters/tracing/tracing.js';
-import { HealthService } from './application/health.service.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetRepository } from './application/pets/pet-repository.port.js';
 import { PetService } from './application/pets/pet.service.js';
-import { Readiness } from './application/readiness.port.js';
 import { databaseLimits, type Settings } from './settings.js';
 
 /** The application services, which are plain classes, on the database that the settings name. */
@@ -23,11 +21,6 @@ export class ApplicationModule {
       imports: [PersistenceModule.forUrl(DATABASE_URL, databaseLimits(settings), observer)],
       providers: [
         {
-          provide: HealthService,
-          useFactory: (readiness: Readiness) => new HealthService(readiness),
-          inject: [Readiness],
-        },
-        {
           provide: PetService,
           useFactory: (pets: PetRepository) => new PetService(pets),
           inject: [PetRepository],
@@ -39,7 +32,7 @@ export class ApplicationModule {
         },
         ScheduledTasks,
       ],
-      exports: [HealthService, PetService, ApiKeyService],
+      exports: [PetService, ApiKeyService],
     };
   }
 }

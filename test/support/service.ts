@@ -3,7 +3,6 @@ import { INestApplication } from '@nestjs/common';
 import { openApiDocument } from '../../src/adapters/http/docs/document.js';
 import { Log } from '../../src/adapters/log/log.js';
 import { createApp } from '../../src/app.js';
-import { HealthService } from '../../src/application/health.service.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { readSettings } from '../../src/settings.js';
 import { listen } from '../../src/adapters/net/listen.js';
@@ -81,7 +80,6 @@ export class Service {
   }
 
   async stop(): Promise<void> {
-    this.app.get(HealthService).beginStop();
     await this.app.close();
   }
 

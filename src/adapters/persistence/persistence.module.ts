@@ -1,7 +1,6 @@
 import { DynamicModule, Logger, Module, OnApplicationShutdown } from '@nestjs/common';
 import { ApiKeyRepository } from '../../application/keys/api-key-repository.port.js';
 import { PetRepository } from '../../application/pets/pet-repository.port.js';
-import { Readiness } from '../../application/readiness.port.js';
 import { DatabaseObserver } from './database-observer.js';
 import { DatabaseLimits, DatabaseUrl } from './database-url.js';
 
@@ -11,7 +10,6 @@ const logger = new Logger('petstore');
 export abstract class OpenDatabase {
   abstract readonly pets: PetRepository;
   abstract readonly keys: ApiKeyRepository;
-  abstract readonly readiness: Readiness;
   abstract close(): Promise<void>;
 }
 
@@ -30,9 +28,8 @@ export class PersistenceModule implements OnApplicationShutdown {
         },
         { provide: PetRepository, useFactory: ({ pets }: OpenDatabase) => pets, inject: [OpenDatabase] },
         { provide: ApiKeyRepository, useFactory: ({ keys }: OpenDatabase) => keys, inject: [OpenDatabase] },
-        { provide: Readiness, useFactory: ({ readiness }: OpenDatabase) => readiness, inject: [OpenDatabase] },
       ],
-      exports: [OpenDatabase, PetRepository, ApiKeyRepository, Readiness],
+      exports: [OpenDatabase, PetRepository, ApiKeyRepository],
     };
   }
 
@@ -55,12 +52,12 @@ export async function openDatabase(
     const { MemoryApiKeyRepository } = await import('./memory/memory-api-key.repository.js');
     const { MemoryPetRepository } = await import('./memory/memory-pet.repository.js');
     const [pets, keys] = [new MemoryPetRepository(), new MemoryApiKeyRepository()];
-    return { pets, keys, readiness: { check: () => Promise.resolve() }, close: () => Promise.resolve() };
+    return { pets, keys, close: () => Promise.resolve() };
   }
   const { Database } = await import('./typeorm/database.js');
   const { TypeOrmApiKeyRepository } = await import('./typeorm/keys/typeorm-api-key.repository.js');
   const { TypeOrmPetRepository } = await import('./typeorm/pets/typeorm-pet.repository.js');
   const database = await Database.open(url, limits, report, observer);
   const [pets, keys] = [new TypeOrmPetRepository(database), new TypeOrmApiKeyRepository(database)];
-  return { pets, keys, readiness: database, close: () => database.close() };
+  return { pets, keys, close: () => database.close() };
 }

@@ -60,6 +60,12 @@ export abstract class PetRepository {
    */
   abstract version(): number | undefined;
 
+  /**
+   * Resolves once the database has answered a query of the pets, for a readiness check; rejects if it does not within
+   * 1.5 seconds. Concurrent calls share one query.
+   */
+  abstract check(): Promise<void>;
+
   /** Deletes a batch of the idempotency keys from before this moment; resolves to their number, 0 if none was left. */
   abstract deleteIdempotencyKeys(before: Date): Promise<number>;
 }

@@ -63,6 +63,11 @@ export class PetService {
     return this.pets.version();
   }
 
+  /** See `PetRepository.check`. */
+  check(): Promise<void> {
+    return this.pets.check();
+  }
+
   /** Deletes a batch of the expired idempotency keys; resolves to false if none was left. */
   async deleteExpiredIdempotencyKeys(): Promise<boolean> {
     return (await this.pets.deleteIdempotencyKeys(new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME))) > 0;

@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
-import { All, Controller, Get, Req, Res } from '@nestjs/common';
-import { HealthService } from '../../../application/health.service.js';
+import { All, Controller, Get, OnModuleDestroy, Req, Res } from '@nestjs/common';
+import { DatabaseUnavailable } from '../../../application/errors.js';
+import { PetService } from '../../../application/pets/pet.service.js';
 import { Public } from '../auth/public.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { sendJson } from '../send.js';
@@ -10,8 +11,15 @@ const OK = '{"status":"ok"}';
 /** Liveness and readiness, without an API key. */
 @Public()
 @Controller('health')
-export class HealthController {
-  constructor(private readonly health: HealthService) {}
+export class HealthController implements OnModuleDestroy {
+  private isStopping = false;
+
+  constructor(private readonly pets: PetService) {}
+
+  /** A graceful shutdown begins: load balancers must stop sending requests. */
+  onModuleDestroy(): void {
+    this.isStopping = true;
+  }
 
   @Get('live')
   live(@Res() response: ServerResponse): void {
@@ -20,7 +28,8 @@ export class HealthController {
 
   @Get('ready')
   async ready(@Res() response: ServerResponse): Promise<void> {
-    await this.health.checkReady();
+    if (this.isStopping) throw new DatabaseUnavailable('The service is shutting down.');
+    await this.pets.check();
     sendJson(response, 200, OK);
   }
 

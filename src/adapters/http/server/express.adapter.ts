@@ -116,13 +116,15 @@ export class PetStoreAdapter extends ExpressAdapter {
   }
 
   /**
-   * Stops listening, handles what is in flight and what arrives on kept-alive connections for a second more, and
-   * resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a response was in
-   * flight.
+   * After `STOP_DELAY` stops listening, handles what is in flight and what arrives on kept-alive connections for a
+   * second more, and resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a
+   * response was in flight.
    */
   override async close(): Promise<void> {
     const server = this.httpServer as Server;
     const { STOP_DELAY, STOP_TIMEOUT } = this.settings;
+    // Requests are handled as ever, but the service is not ready.
+    if (server.listening) await delay(STOP_DELAY);
     // The rest of the time is for the database, the traces and the log.
     const timeout = setTimeout(() => this.cutOff(), 0.8 * (STOP_TIMEOUT - STOP_DELAY));
     await untilShortTurn();

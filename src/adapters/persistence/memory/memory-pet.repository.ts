@@ -49,6 +49,10 @@ export class MemoryPetRepository extends PetRepository {
     return this.pets.length;
   }
 
+  check(): Promise<void> {
+    return Promise.resolve();
+  }
+
   deleteIdempotencyKeys(before: Date): Promise<number> {
     let forgotten = 0;
     for (const [name, { at }] of this.keys) {

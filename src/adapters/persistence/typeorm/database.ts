@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager } from 'typeorm';
 import { DatabaseUnavailable } from '../../../application/errors.js';
-import { Readiness } from '../../../application/readiness.port.js';
 import { within } from '../../../application/within.js';
 import { DatabaseObserver } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
@@ -36,7 +35,7 @@ export interface WriteOptions {
 }
 
 /** An open database. It bounds every wait, retries what may be retried, and throws `DatabaseUnavailable` otherwise. */
-export class Database implements Readiness {
+export class Database {
   /** Reads have connections of their own, which no write that waits for a lock can take. */
   private readonly reads: DataSource;
   private readonly writes: DataSource;
@@ -147,6 +146,7 @@ export class Database implements Readiness {
     }
   }
 
+  /** See `PetRepository.check`. */
   check(): Promise<void> {
     const ask = async (manager: EntityManager) => {
       await prepare(this.dialect, manager);

@@ -85,6 +85,10 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.version();
   }
 
+  check(): Promise<void> {
+    return this.database.check();
+  }
+
   async deleteIdempotencyKeys(before: Date): Promise<number> {
     const work = async (manager: EntityManager) => {
       const keys = manager.getRepository(IdempotencyKeySchema);
