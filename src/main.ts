@@ -50,21 +50,15 @@ async function withServices<T>(use: (services: Services) => Promise<T>, mustExis
   }
 }
 
-/** What there is to say about the settings and, if they are valid, about the database and Redis. */
+/** What there is to say about the settings and, if they are valid, about the database. */
 async function check(): Promise<Finding[]> {
   const findings = settingFindings();
   if (findings.some(({ state }) => state === 'fail')) return findings;
   const { inspectDatabase } = await import('./adapters/persistence/typeorm/maintenance/check.js');
-  const { checkRedis } = await import('./adapters/http/auth/redis.js');
   const settings = readSettings();
-  const { DATABASE_URL, API_KEYS, API_KEYS_FILE, RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL } = settings;
+  const { DATABASE_URL, API_KEYS, API_KEYS_FILE } = settings;
   const configured = API_KEYS.length + API_KEYS_FILE.length;
-  const isLimited = (RATE_LIMIT ?? AUTH_FAILURE_LIMIT) !== undefined;
-  return [
-    ...findings,
-    ...(await inspectDatabase(DATABASE_URL, databaseLimits(settings), configured)),
-    ...(await checkRedis(RATE_LIMIT_URL, isLimited)),
-  ];
+  return [...findings, ...(await inspectDatabase(DATABASE_URL, databaseLimits(settings), configured))];
 }
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {

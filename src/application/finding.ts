@@ -1,4 +1,4 @@
-/** The result of one check of the settings, the database or Redis. */
+/** The result of one check of the settings or the database. */
 export interface Finding {
   /** What was checked. */
   readonly name: string;

@@ -76,7 +76,6 @@ it('backup has every pet that was acknowledged before it began, while 32 clients
 
 it.each<[string, Record<string, string>, string]>([
   ['a database that cannot be reached', { DATABASE_URL: 'postgres://shop:hunter2@127.0.0.1:1/pets' }, 'database'],
-  ['a Redis that cannot be reached', { RATE_LIMIT: '5', RATE_LIMIT_URL: 'redis://:hunter2@127.0.0.1:1' }, 'limits'],
   ['an invalid setting', { PORT: 'http' }, 'settings'],
   ['a file that is no database', { DATABASE_URL: 'sqlite:text' }, 'database'],
 ])('check fails for %s, and shows no secret', async (_what, variables, name) => {

@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { UsageError } from '../../../application/errors.js';
-import { fail, Finding, ok, warn } from '../../../application/finding.js';
 import { urlPart } from '../../net/url-part.js';
 
 /** How long a request waits for Redis, in milliseconds. */
@@ -28,13 +27,25 @@ export function redisUrl(name: string, text: string): string {
 }
 
 /**
- * A client that reconnects whenever the connection is lost, and logs it; resolves after the first attempt. `observe` is
- * told whether it is connected.
+ * A client that reconnects whenever the connection is lost, and logs it; resolves after the first attempt. Its commands
+ * fail at once while it is not connected. `observe` is told whether it is.
  */
 export async function connectRedis(url: string, observe: (isConnected: boolean) => void): Promise<Redis> {
-  const redis = await redisClient(url, () => RECONNECT_INTERVAL);
-  const { protocol, hostname, port, pathname } = new URL(url);
-  const name = `Redis at ${protocol}//${hostname}:${port || 6379}/${pathname.slice(1) || 0}`;
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectionName: 'petstore',
+    disableClientInfo: true,
+    retryStrategy: () => RECONNECT_INTERVAL,
+    connectTimeout: CONNECT_TIMEOUT,
+    socketTimeout: CONNECT_TIMEOUT,
+    commandTimeout: COMMAND_TIMEOUT,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+  });
+  const { protocol, host, pathname } = new URL(url);
+  const name = `Redis at ${protocol}//${host}${pathname}`;
   let isLost = false;
   redis.on('error', (error: Error) => {
     // The first error has the reason, such as a wrong password.
@@ -51,47 +62,8 @@ export async function connectRedis(url: string, observe: (isConnected: boolean) 
   return redis;
 }
 
-/** A client that is not connected yet, and whose commands fail at once while it is not. */
-async function redisClient(url: string, retryStrategy: () => number | null): Promise<Redis> {
-  const { Redis } = await import('ioredis');
-  return new Redis(url, {
-    lazyConnect: true,
-    connectionName: 'petstore',
-    disableClientInfo: true,
-    retryStrategy,
-    connectTimeout: CONNECT_TIMEOUT,
-    socketTimeout: CONNECT_TIMEOUT,
-    commandTimeout: COMMAND_TIMEOUT,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-  });
-}
-
 /** The error without the command: Redis repeats its arguments, such as the password. */
 function redisError(error: Error): string {
   if (error.name === 'ReplyError') return /^[A-Z]+/.exec(error.message)?.[0] ?? 'an error';
   return (error as NodeJS.ErrnoException).code ?? error.message;
-}
-
-/** Checks the Redis that `RATE_LIMIT_URL` names, and writes nothing. */
-export async function checkRedis(url: string | undefined, isLimited: boolean): Promise<Finding[]> {
-  if (!url) return [];
-  if (!isLimited)
-    return [warn('limits', 'RATE_LIMIT_URL is set, and no limit is.', 'RATE_LIMIT or AUTH_FAILURE_LIMIT sets one.')];
-  const redis = await redisClient(url, () => null);
-  let cause: Error | undefined;
-  redis.on('error', (error: Error) => (cause ??= error));
-  try {
-    await redis.connect();
-    await redis.ping();
-    if (/^role:master/m.test(await redis.info('replication'))) return [ok('limits', 'Redis is available')];
-    return [fail('limits', 'This Redis is a read-only replica.', 'RATE_LIMIT_URL must name the primary.')];
-  } catch (error) {
-    const reason = redisError(cause ?? (error as Error));
-    const found = `Redis is not available (${reason}): each instance would count by itself.`;
-    return [fail('limits', found, 'RATE_LIMIT_URL must name one that is available.')];
-  } finally {
-    redis.disconnect();
-  }
 }
