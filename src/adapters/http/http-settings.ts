@@ -6,6 +6,12 @@ export abstract class HttpSettings {
   abstract readonly STAGING_BASE_URL: string;
   /** Empty: no CORS. */
   abstract readonly CORS_ORIGINS: readonly string[];
+  /** Requests of a key in a minute; undefined for no limit. */
+  abstract readonly RATE_LIMIT: number | undefined;
+  /** Failures to authenticate of an address in a minute; undefined for no limit. */
+  abstract readonly AUTH_FAILURE_LIMIT: number | undefined;
+  /** The Redis through which instances share their counts. */
+  abstract readonly RATE_LIMIT_URL: string | undefined;
   abstract readonly REQUEST_TIMEOUT: number;
   abstract readonly KEEP_ALIVE_TIMEOUT: number;
   abstract readonly STATEMENT_TIMEOUT: number;

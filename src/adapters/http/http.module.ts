@@ -1,7 +1,7 @@
 import { DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
-import { RateLimits, type RateLimitSettings } from './auth/rate-limits.js';
+import { RateLimits } from './auth/rate-limits.js';
 import { DatabaseDeadline } from './database-deadline.js';
 import { DocsController } from './docs/docs.controller.js';
 import { ApiErrorFilter } from './errors/api-error.filter.js';
@@ -15,7 +15,7 @@ import { PetsController } from './pets/pets.controller.js';
 export class HttpModule {
   /** `application` exports the services; `observeLimits` receives whether Redis shares the rate limits. */
   static of(
-    settings: HttpSettings & RateLimitSettings,
+    settings: HttpSettings,
     application: DynamicModule,
     observeLimits: (areShared: boolean) => void,
   ): DynamicModule {

@@ -6,19 +6,11 @@ import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import { ApiError } from '../errors/api-error.js';
+import type { HttpSettings } from '../http-settings.js';
 import type { HeaderList } from '../send.js';
 import type { Request } from '../server/request.js';
 import type { Response } from '../server/response.js';
 import { connectRedis } from './redis.js';
-
-export interface RateLimitSettings {
-  /** Requests of a key in a minute; undefined for no limit. */
-  readonly RATE_LIMIT: number | undefined;
-  /** Failures to authenticate of an address in a minute; undefined for no limit. */
-  readonly AUTH_FAILURE_LIMIT: number | undefined;
-  /** The Redis through which instances share their counts. */
-  readonly RATE_LIMIT_URL: string | undefined;
-}
 
 /** The window of both limits, in seconds. */
 const WINDOW = 60;
@@ -37,11 +29,17 @@ const MAX_TRUSTED = 10_000;
  * `RateLimit` headers are those of draft-ietf-httpapi-ratelimit-headers-10.
  */
 export class RateLimits implements OnApplicationShutdown {
-  /** By address and key: whether the last check succeeded, or will. Failures are not cached. */
-  private readonly successes = new LRUCache<string, Promise<boolean>>({
+  /**
+   * The pairs of an address and a key that was accepted from it. Concurrent requests of a pair that is not trusted yet
+   * wait for one check, which counts once.
+   */
+  private readonly trusted = new LRUCache<string, true, () => Promise<ApiKey>>({
     max: MAX_TRUSTED,
     ttl: TRUSTED_FOR,
     updateAgeOnGet: true,
+    fetchMethod: (_pair, _stale, { context: check }) => check().then(() => true),
+    // A pair that is removed meanwhile fails no request.
+    ignoreFetchAbort: true,
   });
 
   private constructor(
@@ -51,7 +49,7 @@ export class RateLimits implements OnApplicationShutdown {
   ) {}
 
   /** Creates the limiters of the settings; `observe` is called with whether Redis shares the limits now. */
-  static async open(settings: RateLimitSettings, observe: (areShared: boolean) => void): Promise<RateLimits> {
+  static async open(settings: HttpSettings, observe: (areShared: boolean) => void): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
     const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
@@ -63,8 +61,7 @@ export class RateLimits implements OnApplicationShutdown {
         ? new RateLimiterCluster({ ...options, timeoutMs: PRIMARY_TIMEOUT })
         : new RateLimiterMemory(options);
       if (!redis) return local;
-      const shared = { storeClient: redis, rejectIfRedisNotReady: true, insuranceLimiter: local };
-      return new RateLimiterRedis({ ...options, ...shared });
+      return new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: local });
     };
     return new RateLimits(limiter('requests', RATE_LIMIT), limiter('failures', AUTH_FAILURE_LIMIT), redis);
   }
@@ -102,27 +99,17 @@ export class RateLimits implements OnApplicationShutdown {
     const address = networkOf(socket.remoteAddress ?? '');
     const { authorization = '' } = headers;
     const pair = `${address} ${authorization.slice(authorization.lastIndexOf(' ') + 1)}`;
-    // The first requests with a key may arrive together: they all wait for the check of one.
-    const success = this.successes.get(pair);
-    if (success && (await success)) {
-      try {
-        return await check();
-      } catch (error) {
-        if (!(error instanceof KeyRejected)) throw error;
+    await this.trusted.fetch(pair, { context: () => checkCounted(limiter, address, check) });
+    try {
+      return await check();
+    } catch (error) {
+      if (error instanceof KeyRejected) {
         // Revoked or expired: its failures count like those of any other key.
-        this.successes.delete(pair);
+        this.trusted.delete(pair);
+        await consume(limiter, address);
       }
+      throw error;
     }
-    const key = authenticateCounted(limiter, address, check);
-    const failed = () => {
-      this.successes.delete(pair);
-      return false;
-    };
-    this.successes.set(
-      pair,
-      key.then(() => true, failed),
-    );
-    return key;
   }
 }
 
@@ -130,32 +117,29 @@ export class RateLimits implements OnApplicationShutdown {
  * Counts a failure before the check, and takes it back unless the key is rejected: so no more keys than allowed are
  * checked, however many arrive at once.
  */
-async function authenticateCounted<Key>(
+async function checkCounted<Key>(
   limiter: RateLimiterAbstract,
   address: string,
   check: () => Key | Promise<Key>,
 ): Promise<Key> {
   const result = await consume(limiter, address);
-  if (!result) return check();
-  const reward = () => void limiter.reward(address).catch(() => undefined);
-  if (result.consumedPoints > limiter.points) {
-    reward();
-    const rule = `An address may fail to authenticate ${limiter.points} times in a minute`;
-    throw tooMany(rule, result, rateLimitHeaders('address', limiter, result));
-  }
+  let isFailure = false;
   try {
-    const key = await check();
-    reward();
-    return key;
+    if (result && result.consumedPoints > limiter.points) {
+      const rule = `An address may fail to authenticate ${limiter.points} times in a minute`;
+      throw tooMany(rule, result, rateLimitHeaders('address', limiter, result));
+    }
+    return await check();
   } catch (error) {
-    if (!(error instanceof KeyRejected)) reward();
+    isFailure = error instanceof KeyRejected;
     throw error;
+  } finally {
+    if (!isFailure) void limiter.reward(address).catch(() => undefined);
   }
 }
 
-/** Consumes a point; undefined if it cannot be counted: a primary that hangs or has exited must not fail requests. */
+/** Consumes a point; undefined if it cannot be counted: a primary of workers that hangs must not fail requests. */
 async function consume(limiter: RateLimiterAbstract, key: string): Promise<RateLimiterRes | undefined> {
-  if (cluster.worker?.isConnected() === false) return undefined;
   try {
     return await limiter.consume(key);
   } catch (result) {
