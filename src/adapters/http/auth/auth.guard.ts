@@ -7,8 +7,10 @@ import { DatabaseDeadline } from '../database-deadline.js';
 import { OperationId } from '../operation.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
-import { Public } from './public.js';
 import { RateLimits } from './rate-limits.js';
+
+/** Marks a controller whose routes need no API key. */
+export const Public = Reflector.createDecorator<void, true>({ transform: () => true });
 
 /** `Authorization: Bearer <token68>`, the scheme in any case (RFC 9110, section 11.4; RFC 6750, section 2.1). */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;

@@ -1,6 +1,6 @@
 import { All, Controller, Get, Redirect, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Public } from '../auth/public.js';
+import { Public } from '../auth/auth.guard.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 
 /** Redirects / to the docs page, and rejects other methods than those that `serveDocs` serves. */

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller, Get, OnModuleDestroy, Req, Res } from '@nestjs/common';
 import { DatabaseUnavailable } from '../../../application/errors.js';
 import { PetService } from '../../../application/pets/pet.service.js';
-import { Public } from '../auth/public.js';
+import { Public } from '../auth/auth.guard.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { sendJson } from '../send.js';
 
