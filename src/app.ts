@@ -5,9 +5,10 @@ import { serveDocs } from './adapters/http/docs/docs-page.js';
 import { DEPRECATED_ROUTE, deprecationHeaders } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
+import type { Request } from './adapters/http/server/request.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
-import type { RequestObserver } from './application/finished-request.js';
+import type { FinishedRequest } from './application/finished-request.js';
 import { isTraced, type Settings } from './settings.js';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -25,11 +26,9 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
     ? new (await import('./adapters/tracing/tracing.js')).Tracing(packageJson.version, settings.DATABASE_URL.engine)
     : undefined;
   const observers = [log, metrics, tracing].filter((each) => each !== undefined);
-  const observer: RequestObserver = {
-    begin: (request, handle) => (tracing ? tracing.begin(request, handle) : handle()),
-    finish: (finished) => observers.forEach((each) => each.finish(finished)),
-  };
-  const adapter = new PetStoreAdapter(settings, observer, (express) => {
+  const observe = (request: FinishedRequest) => observers.forEach((each) => each.finish(request));
+  const adapter = new PetStoreAdapter(settings, observe, (express) => {
+    if (tracing) express.use((request, _response, next) => tracing.begin(request as Request, next));
     if (CORS_ORIGINS.length > 0) express.use(allowOrigins(CORS_ORIGINS));
     express.route(DEPRECATED_ROUTE).all(deprecationHeaders(settings));
   });

@@ -4,16 +4,6 @@ export interface TraceContext {
   readonly spanId: string;
 }
 
-/** A request that is about to be handled. */
-export interface StartedRequest {
-  readonly method?: string | undefined;
-  /** The request target without its query. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Set by the observer that traces the request. */
-  trace?: TraceContext | undefined;
-}
-
 /** A finished request: nothing in it was chosen freely by the client, such as a query or a body. */
 export interface FinishedRequest {
   /** The `X-Request-Id` of the response. */
@@ -34,12 +24,4 @@ export interface FinishedRequest {
   readonly aborted: boolean;
   /** Undefined if the request is not traced. */
   readonly trace: TraceContext | undefined;
-}
-
-/** The log, the metrics and the traces observe requests. */
-export interface RequestObserver {
-  /** Called when a request reaches the head of its connection's queue; must call `handle` once, synchronously. */
-  readonly begin: (request: StartedRequest, handle: () => void) => void;
-  /** Called once for each finished request, including those that could not be parsed. */
-  readonly finish: (request: FinishedRequest) => void;
 }

@@ -22,7 +22,7 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
-import type { FinishedRequest, StartedRequest, TraceContext } from '../../application/finished-request.js';
+import type { FinishedRequest, TraceContext } from '../../application/finished-request.js';
 import { within } from '../../application/within.js';
 
 /** How long a shutdown waits for the collector to accept the last spans, in milliseconds. */
@@ -32,6 +32,15 @@ const FLUSH_TIMEOUT = 500;
 const WARNING_INTERVAL = 60_000;
 
 const logger = new Logger('tracing');
+
+/** A request that is about to be handled. */
+interface StartedRequest {
+  readonly method: string;
+  /** The request target without its query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  trace?: TraceContext | undefined;
+}
 
 /** Traces requests, commits and queries with the OpenTelemetry SDK, which reads the `OTEL_*` variables itself. */
 export class Tracing implements OnApplicationShutdown {
@@ -57,7 +66,7 @@ export class Tracing implements OnApplicationShutdown {
 
   /** Handles a request in a span, a child of the client's. Health checks are not traced. */
   begin(request: StartedRequest, handle: () => void): void {
-    const { method = 'HTTP', path, headers } = request;
+    const { method, path, headers } = request;
     if (path.startsWith('/health/')) return context.with(ROOT_CONTEXT, handle);
     const attributes = {
       [semconv.ATTR_HTTP_REQUEST_METHOD]: method,

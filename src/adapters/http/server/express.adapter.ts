@@ -6,7 +6,7 @@ import { setImmediate as immediate, setTimeout as delay } from 'node:timers/prom
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import type { RequestObserver } from '../../../application/finished-request.js';
+import type { FinishedRequest } from '../../../application/finished-request.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HttpSettings } from '../http-settings.js';
 import { ConnectionQueue } from './connection-queue.js';
@@ -51,10 +51,13 @@ const logger = new Logger('http');
 export class PetStoreAdapter extends ExpressAdapter {
   private readonly queues = new Map<Duplex, ConnectionQueue>();
 
-  /** `middleware` is called with the Express application before it has any routes. */
+  /**
+   * `observe` is called once for each finished request, including those that could not be parsed; `middleware`, with
+   * the Express application before it has any routes.
+   */
   constructor(
     private readonly settings: HttpSettings,
-    private readonly observer: RequestObserver,
+    private readonly observe: (request: FinishedRequest) => void,
     middleware: (app: express.Express) => void = () => undefined,
   ) {
     const app = express();
@@ -155,8 +158,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     if (request.error) response.shouldKeepAlive = false;
     // A request that could not be parsed, or has an invalid target, has no path to route.
     if (!request.url.startsWith('/')) request.url = '/';
-    response.once('close', () => this.observer.finish(response.outcome()));
-    this.observer.begin(request, () => void this.getInstance<express.Express>()(request, response));
+    response.once('close', () => this.observe(response.outcome()));
+    this.getInstance<express.Express>()(request, response);
   }
 }
 
