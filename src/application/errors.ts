@@ -9,35 +9,22 @@ export abstract class ClientError extends Error {
 }
 
 /** No pet has the requested id. */
-export class PetNotFound extends ClientError {
-  override readonly name = 'PetNotFound';
-}
+export class PetNotFound extends ClientError {}
 
 /** The cursor is damaged, or was issued for another filter. */
-export class CursorRejected extends ClientError {
-  override readonly name = 'CursorRejected';
-}
+export class CursorRejected extends ClientError {}
 
 /** The idempotency key was used before, with another payload. */
-export class IdempotencyKeyReused extends ClientError {
-  override readonly name = 'IdempotencyKeyReused';
-}
+export class IdempotencyKeyReused extends ClientError {}
 
 /** The first request with the idempotency key is still in flight. */
-export class IdempotencyInProgress extends ClientError {
-  override readonly name = 'IdempotencyInProgress';
-}
-
-/** Why an API key was rejected. */
-export type KeyRejection = 'missing' | 'invalid' | 'expired' | 'revoked';
+export class IdempotencyInProgress extends ClientError {}
 
 /** The request has no API key, or an invalid one. */
 export class KeyRejected extends ClientError {
-  override readonly name = 'KeyRejected';
-
   /** `hint` replaces the message of the reason. */
   constructor(
-    readonly reason: KeyRejection,
+    readonly reason: 'missing' | 'invalid' | 'expired' | 'revoked',
     readonly hint?: string,
   ) {
     super(`The API key is ${reason}.`);
@@ -45,14 +32,10 @@ export class KeyRejected extends ClientError {
 }
 
 /** The database cannot answer now; the same request may succeed later. A write may have been committed. */
-export class DatabaseUnavailable extends Error {
-  override readonly name = 'DatabaseUnavailable';
-}
+export class DatabaseUnavailable extends Error {}
 
 /** A mistake of the operator; the message, one line, says what would be right. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
+export class UsageError extends Error {}
 
 /** Invisible characters, and those that change the direction of text; JSON escapes only some of them. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;

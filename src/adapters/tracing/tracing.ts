@@ -128,11 +128,11 @@ function fail(span: Span, type: string): void {
   span.setAttribute(semconv.ATTR_ERROR_TYPE, type).setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** The error code of the database or of Node, else the name: the message may contain values. */
+/** The error code of the database or of Node, else the class: the message may contain values. */
 function errorType(error: unknown): string {
-  const { name, cause } = error as Error;
+  const { constructor, cause } = error as Error;
   const { code } = (cause ?? error) as { code?: unknown };
-  return typeof code === 'string' ? code : name;
+  return typeof code === 'string' ? code : constructor.name;
 }
 
 let warnedAt = -Infinity;

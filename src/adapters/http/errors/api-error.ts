@@ -5,8 +5,6 @@ import { ERROR_STATUS, ErrorCode, MESSAGES } from './error-code.js';
 
 /** An error response. */
 export class ApiError extends ClientError {
-  override readonly name = 'ApiError';
-
   /** `message` is for people. */
   constructor(
     readonly code: ErrorCode,
