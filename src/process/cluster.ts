@@ -63,8 +63,7 @@ export async function supervise(settings: Settings): Promise<void> {
   );
   const { METRICS_PORT, METRICS_HOST, RATE_LIMIT, AUTH_FAILURE_LIMIT } = settings;
   if (METRICS_PORT !== undefined) {
-    const { serveMetrics } = await import('../adapters/metrics/metrics-server.js');
-    const { clusterMetrics } = await import('../adapters/metrics/cluster-metrics.js');
+    const { clusterMetrics, serveMetrics } = await import('../adapters/metrics/metrics-server.js');
     await serveMetrics(METRICS_PORT, METRICS_HOST, clusterMetrics);
   }
   if (RATE_LIMIT ?? AUTH_FAILURE_LIMIT) {

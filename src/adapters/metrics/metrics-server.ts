@@ -1,6 +1,16 @@
+import cluster, { type Worker } from 'node:cluster';
+import { on } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { Registry } from 'prom-client';
+import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
 import { listen } from '../net/listen.js';
+
+/** The message by which the primary requests the metrics of a worker. */
+const METRICS = 'metrics';
+
+/** The timeout for one worker, in milliseconds. */
+const TIMEOUT = 1_000;
+
+type Metrics = MetricObjectWithValues<MetricValue<string>>[];
 
 /** Serves metrics to Prometheus at `/metrics` on a port of their own. */
 export async function serveMetrics(port: number, host: string, metrics: () => Promise<string>): Promise<Server> {
@@ -15,4 +25,30 @@ export async function serveMetrics(port: number, host: string, metrics: () => Pr
   server.unref();
   await listen(server, port, host, 'METRICS_PORT or METRICS_HOST');
   return server;
+}
+
+/** Makes this worker send its metrics whenever the primary requests them. */
+export function sendMetrics(registry: Registry): void {
+  const send = async () =>
+    process.send?.({ metrics: await registry.getMetricsAsJSON() }, undefined, {}, () => undefined);
+  process.on('message', (message) => message === METRICS && void send());
+}
+
+/** The metrics of all workers, aggregated; without those of a worker that does not answer in time. */
+export async function clusterMetrics(): Promise<string> {
+  // `AggregatorRegistry.clusterMetrics()` waits 5 seconds and then fails if one worker does not answer.
+  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  return AggregatorRegistry.aggregate(await Promise.all(workers.map(metricsOf))).metrics();
+}
+
+async function metricsOf(worker: Worker): Promise<Metrics> {
+  const signal = AbortSignal.timeout(TIMEOUT);
+  const messages: AsyncIterable<{ metrics?: Metrics }[]> = on(worker, 'message', { signal });
+  worker.send(METRICS, () => undefined);
+  try {
+    for await (const [message] of messages) if (message?.metrics) return message.metrics;
+  } catch {
+    // It did not answer in time, or has exited.
+  }
+  return [];
 }

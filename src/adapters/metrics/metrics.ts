@@ -3,8 +3,7 @@ import type { Server } from 'node:http';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FinishedRequest } from '../../application/finished-request.js';
-import { sendMetrics } from './cluster-metrics.js';
-import { serveMetrics } from './metrics-server.js';
+import { sendMetrics, serveMetrics } from './metrics-server.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 /** Buckets of durations, in seconds. */
@@ -68,13 +67,9 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Measures a database query. */
-  async query<T>(_summary: string, run: () => Promise<T>): Promise<T> {
+  query<T>(_summary: string, run: () => Promise<T>): Promise<T> {
     const end = this.queries.startTimer();
-    try {
-      return await run();
-    } finally {
-      end();
-    }
+    return run().finally(end);
   }
 
   /** Counts the pets of a commit. */
