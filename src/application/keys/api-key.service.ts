@@ -1,14 +1,6 @@
-import { createHash, randomInt } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import {
-  ApiKey,
-  BASE62,
-  isIssuedKey,
-  KEY_RANDOM_LENGTH,
-  keyPrefix,
-  keyText,
-  retiredName,
-} from '../../domain/keys/api-key.js';
+import { ApiKey, isIssuedKey, keyPrefix, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRejected, UsageError } from '../errors.js';
 
@@ -152,16 +144,11 @@ export class ApiKeyService {
     const [key, ...others] = found.filter((key) => this.isValid(key));
     if (key && others.length === 0) return key;
     if (key) {
-      const several = `Several valid keys have the name or prefix "${nameOrPrefix}".`;
-      throw new UsageError(
-        `${several} Use a name or prefix that only one of them has; "petstore keys list" lists them.`,
-      );
+      const advice = 'Use a name or prefix that only one of them has; "petstore keys list" lists them.';
+      throw new UsageError(`Several valid keys have the name or prefix "${nameOrPrefix}". ${advice}`);
     }
-    throw new UsageError(
-      found.length > 0
-        ? `The key "${nameOrPrefix}" is already revoked or expired.`
-        : `No key has the name or prefix "${nameOrPrefix}". "petstore keys list" lists all keys.`,
-    );
+    if (found.length > 0) throw new UsageError(`The key "${nameOrPrefix}" is already revoked or expired.`);
+    throw new UsageError(`No key has the name or prefix "${nameOrPrefix}". "petstore keys list" lists all keys.`);
   }
 
   private async check(text: string): Promise<ApiKey> {
@@ -186,8 +173,7 @@ export class ApiKeyService {
   }
 
   private issue(name: string, expiresAt: Date | null): IssuedKey {
-    const random = Array.from({ length: KEY_RANDOM_LENGTH }, () => BASE62.charAt(randomInt(BASE62.length))).join('');
-    const text = keyText(random);
+    const text = keyText();
     const createdAt = new Date(this.now());
     const key = { digest: digestOf(text), name, prefix: keyPrefix(text), createdAt, expiresAt, revokedAt: null };
     return { text, key };
