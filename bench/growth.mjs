@@ -1,5 +1,5 @@
 // Measures what a page costs if there are few pets and if there are many: the first page and one far down, with each filter.
-import { writeCursor } from '../dist/modules/src/application/pets/cursors.js';
+import { writeCursor } from '../dist/modules/src/application/pets/pet.service.js';
 import {
   bench,
   fill,

@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { isInt64 } from '../../domain/int64.js';
 import { DEFAULT_STATUS, NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
-import { readCursor, writeCursor } from './cursors.js';
-import { PetNotFound } from '../errors.js';
-import { fingerprint } from './fingerprint.js';
+import { CursorRejected, PetNotFound } from '../errors.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
 
 /** Which page to list. */
@@ -25,8 +25,8 @@ export interface PetPage {
 /** The idempotency key of a request; its scope is the digest of the API key. */
 export type SentIdempotencyKey = Pick<IdempotencyKey, 'scope' | 'key'>;
 
-/** A pet as a client sends it: the status is optional. */
-export type SentPet = Omit<NewPet, 'status'> & Partial<Pick<NewPet, 'status'>>;
+/** The pattern of a cursor in the OpenAPI document. */
+export const CURSOR_PATTERN = '^[A-Za-z0-9_-]{16,64}$';
 
 /** The three operations on pets. All of them reject with `DatabaseUnavailable` while the database does not answer. */
 export class PetService {
@@ -46,7 +46,7 @@ export class PetService {
    * Rejects with `IdempotencyKeyReused` if the key was used with another payload, and with `IdempotencyInProgress` if
    * the first request with it does not finish in time.
    */
-  create(sent: SentPet, key?: SentIdempotencyKey): Promise<Added> {
+  create(sent: Omit<NewPet, 'status'> & Partial<NewPet>, key?: SentIdempotencyKey): Promise<Added> {
     const pet = { ...sent, status: sent.status ?? DEFAULT_STATUS };
     return this.pets.add(pet, key && { ...key, fingerprint: fingerprint(pet), at: new Date() });
   }
@@ -72,4 +72,34 @@ export class PetService {
   async deleteExpiredIdempotencyKeys(): Promise<boolean> {
     return (await this.pets.deleteIdempotencyKeys(new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME))) > 0;
   }
+}
+
+/**
+ * The cursor of the page that follows this id in the list filtered by this status: the version of its format, the
+ * filter, the id, and the CRC-32 of these. It never expires.
+ */
+export function writeCursor(id: bigint, status: PetStatus | undefined): string {
+  const text = `1:${status ?? ''}:${id}:`;
+  return Buffer.from(text + crc32(text).toString(16).padStart(8, '0')).toString('base64url');
+}
+
+/** The id that the page follows; throws `CursorRejected` if the cursor is damaged or belongs to another filter. */
+function readCursor(cursor: string, status: PetStatus | undefined): bigint {
+  const [, digits = ''] = /^1:[a-z]*:(\d{1,19}):/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  const id = BigInt(digits);
+  if (!isInt64(id) || cursor !== writeCursor(id, status)) throw new CursorRejected();
+  return id;
+}
+
+/**
+ * SHA-256 of the fields of a payload, in hexadecimal. A field that a later release adds is included by name and only if
+ * it is given, so that the stored fingerprints of payloads without it stay valid.
+ */
+export function fingerprint({ name, categoryId, status, ...later }: NewPet): string {
+  const given = Object.entries<unknown>(later).filter(([, value]) => value !== undefined);
+  given.sort(([field], [other]) => (field < other ? -1 : 1));
+  const json = JSON.stringify([name, categoryId, status, ...given], (_name, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+  return createHash('sha256').update(json).digest('hex');
 }

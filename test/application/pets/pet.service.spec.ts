@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { MemoryPetRepository } from '../../../src/adapters/persistence/memory/memory-pet.repository.js';
 import { CursorRejected, IdempotencyKeyReused, PetNotFound } from '../../../src/application/errors.js';
-import { PageQuery, PetService } from '../../../src/application/pets/pet.service.js';
+import { PageQuery, PetService, writeCursor } from '../../../src/application/pets/pet.service.js';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.js';
 import { Pet, PET_STATUSES, PetStatus } from '../../../src/domain/pets/pet.js';
 
@@ -83,7 +83,8 @@ describe('PetService', () => {
         other === character ? [] : [cursor.slice(0, at) + other + cursor.slice(at + 1), cursor.slice(0, at)],
       ),
     );
-    for (const bad of [...changed, `0${cursor}`, `${cursor}=`, '', '1', 'null', 'x'.repeat(10_000)]) {
+    const beyond = writeCursor(INT64_MAX + 1n, undefined);
+    for (const bad of [...changed, beyond, `0${cursor}`, `${cursor}=`, '', '1', 'null', 'x'.repeat(10_000)]) {
       await expect(service.list({ limit: 1, cursor: bad })).rejects.toThrow(CursorRejected);
     }
   });

@@ -10,7 +10,7 @@ import {
   ApiQuery,
   getSchemaPath,
 } from '@nestjs/swagger';
-import { CURSOR_PATTERN } from '../../../application/pets/cursors.js';
+import { CURSOR_PATTERN } from '../../../application/pets/pet.service.js';
 import { headerRefs } from '../docs/headers.js';
 import { Failure, messages } from '../docs/responses.js';
 import { INT64, type Reference } from '../docs/schemas.js';
