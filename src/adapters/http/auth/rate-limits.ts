@@ -12,6 +12,9 @@ import type { Request } from '../server/request.js';
 import type { Response } from '../server/response.js';
 import { connectRedis } from './redis.js';
 
+/** Finds the key of a request; fails with `KeyRejected` if there is no valid one. */
+type KeyCheck = () => ApiKey | Promise<ApiKey>;
+
 /** The window of both limits, in seconds. */
 const WINDOW = 60;
 
@@ -87,17 +90,13 @@ export class RateLimits implements OnApplicationShutdown {
    * The key that `check` finds; throws `rate_limited` if the address of the request has failed too often, unless that
    * address has used the key successfully.
    */
-  authenticate(request: Request, check: () => ApiKey | Promise<ApiKey>): ApiKey | Promise<ApiKey> {
+  authenticate(request: Request, check: KeyCheck): ApiKey | Promise<ApiKey> {
     return this.failures ? this.authenticateLimited(this.failures, request, check) : check();
   }
 
-  private async authenticateLimited(
-    limiter: RateLimiterAbstract,
-    { socket, headers }: Request,
-    check: () => ApiKey | Promise<ApiKey>,
-  ): Promise<ApiKey> {
-    const address = networkOf(socket.remoteAddress ?? '');
-    const { authorization = '' } = headers;
+  private async authenticateLimited(limiter: RateLimiterAbstract, request: Request, check: KeyCheck): Promise<ApiKey> {
+    const address = networkOf(request.socket.remoteAddress ?? '');
+    const { authorization = '' } = request.headers;
     const pair = `${address} ${authorization.slice(authorization.lastIndexOf(' ') + 1)}`;
     await this.trusted.fetch(pair, { context: () => checkCounted(limiter, address, check) });
     try {
@@ -117,11 +116,7 @@ export class RateLimits implements OnApplicationShutdown {
  * Counts a failure before the check, and takes it back unless the key is rejected: so no more keys than allowed are
  * checked, however many arrive at once.
  */
-async function checkCounted<Key>(
-  limiter: RateLimiterAbstract,
-  address: string,
-  check: () => Key | Promise<Key>,
-): Promise<Key> {
+async function checkCounted(limiter: RateLimiterAbstract, address: string, check: KeyCheck): Promise<ApiKey> {
   const result = await consume(limiter, address);
   let isFailure = false;
   try {
