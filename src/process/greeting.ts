@@ -38,8 +38,8 @@ export async function greetingOf(
 export function printGreeting({ address, firstKey: key, hasNoKey }: Greeting, { NODE_ENV }: Settings, log: Log): void {
   const [base, docs] = [`${address}/v1`, `${address}/docs`];
   if (NODE_ENV === 'production') {
-    log.log('The pet store is open.', { version: packageJson.version, address: base, docs, pid: process.pid });
-    process.prependOnceListener('exit', (code) => log.log('The pet store is closed.', { code }));
+    log.info('The pet store is open.', { version: packageJson.version, address: base, docs, pid: process.pid });
+    process.prependOnceListener('exit', (code) => log.info('The pet store is closed.', { code }));
     if (hasNoKey) {
       log.warn(`No API key exists, so every request is rejected. Create one with ${CREATE_KEY}, or set API_KEYS_FILE.`);
     }

@@ -1,14 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { type Logger, pino } from 'pino';
 import type { FinishedRequest } from '../../application/finished-request.js';
-import { readable } from './readable.js';
 import { openStdout } from './stdout.js';
-
-/** The contexts of Nest's messages at startup, which are logged at debug; the bundler prefixes some names with `_`. */
-const STARTUP = /^_?(?:InstanceLoader|NestApplication|NestFactory|RouterExplorer|RoutesResolver)$/;
-
-/** The context of errors at startup, which Nest also throws: `main.ts` prints them. */
-const THROWN = /^_?ExceptionHandler$/;
 
 export interface LogSettings {
   /** Default: `info` in production, `warn` otherwise. */
@@ -24,14 +17,13 @@ export class Log implements LoggerService {
   /** Writes to standard output by default. */
   constructor({ LOG_LEVEL, NODE_ENV }: LogSettings, write?: (line: string) => void) {
     const json = NODE_ENV === 'production';
-    const level = LOG_LEVEL ?? (json ? 'info' : 'warn');
     const output = write
       ? { write }
       : openStdout((lines) => this.warn('Log lines dropped: stdout was not being read.', { lines }, 'log'));
     this.output = output;
     this.pino = pino(
       {
-        level,
+        level: LOG_LEVEL ?? (json ? 'info' : 'warn'),
         base: null,
         timestamp: pino.stdTimeFunctions.isoTime,
         formatters: { level: (label) => ({ level: label }) },
@@ -60,12 +52,13 @@ export class Log implements LoggerService {
     });
   }
 
-  debug(message: unknown, ...more: unknown[]): void {
-    this.write('debug', message, more);
+  info(message: string, fields: object): void {
+    this.write('info', message, [fields]);
   }
 
+  /** What Nest does at startup. */
   log(message: unknown, ...more: unknown[]): void {
-    this.write(STARTUP.test(String(more.at(-1))) ? 'debug' : 'info', message, more);
+    this.write('debug', message, more);
   }
 
   warn(message: unknown, ...more: unknown[]): void {
@@ -73,20 +66,23 @@ export class Log implements LoggerService {
   }
 
   error(message: unknown, ...more: unknown[]): void {
-    if (!THROWN.test(String(more.at(-1)))) this.write('error', message, more);
+    // An error at startup is also thrown, and `main.ts` prints it.
+    if (!String(more.at(-1)).endsWith('ExceptionHandler')) this.write('error', message, more);
   }
 
   /** Nest's loggers pass a message, then fields or a stack, and the context last. */
   private write(level: 'debug' | 'info' | 'warn' | 'error', message: unknown, more: unknown[]): void {
     const texts = more.filter((each) => typeof each === 'string');
     const fields = more.filter((each) => typeof each === 'object');
-    const part = texts.pop();
-    this.pino[level](Object.assign({ part, stack: texts.pop() }, ...fields), textOf(message));
+    // Of an error only the stack: drivers attach the statement and its values, such as the name of a pet.
+    const text = message instanceof Error ? message.stack : String(message);
+    this.pino[level](Object.assign({ part: texts.pop(), stack: texts.pop() }, ...fields), text);
   }
 }
 
-/** Of an error only the stack: drivers attach the statement and its values, such as the name of a pet. */
-function textOf(message: unknown): string {
-  if (message instanceof Error) return message.stack ?? message.message;
-  return typeof message === 'string' ? message : (JSON.stringify(message) ?? String(message));
+/** A line of JSON as text: time, level, message and the other fields. */
+function readable(json: string): string {
+  const { time, level, msg, ...fields } = JSON.parse(json) as Record<string, string>;
+  const texts = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
+  return `${[time?.slice(11, 23), level?.toUpperCase().padEnd(5), ...texts, msg].join(' ').trimEnd()}\n`;
 }

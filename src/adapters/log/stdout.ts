@@ -22,11 +22,9 @@ export function openStdout(onDropped: (lines: number) => void) {
   });
   stdout.on('drop', () => dropped++);
   stdout.on('drain', () => {
-    if (dropped === 0) return;
     const lines = dropped;
-    onDropped(lines);
-    // That line may itself have been dropped.
-    dropped = dropped > lines ? lines : 0;
+    dropped = 0;
+    if (lines > 0) onDropped(lines);
   });
   // A closed or full pipe, or a full disk, must not stop the service.
   stdout.on('error', () => undefined);
