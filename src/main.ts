@@ -7,17 +7,12 @@ import { program } from './adapters/cli/program.js';
 import { existing } from './adapters/persistence/database-url.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
-import { exitOnSignal } from './process/shutdown.js';
 import { databaseLimits, readSettings, settingFindings } from './settings.js';
 import packageJson from '../package.json' with { type: 'json' };
 
 // Each command imports what it needs: the primary of several workers, and the help, need next to nothing.
 
-let isServing = false;
-
 async function serve(): Promise<void> {
-  isServing = true;
-  exitOnSignal();
   const settings = readSettings();
   const isSupervisor = cluster.isPrimary && settings.WEB_CONCURRENCY > 1;
   if (isSupervisor) await (await import('./process/cluster.js')).supervise(settings);
@@ -97,8 +92,6 @@ function messageOf(error: Fault): string {
 
 process.stderr.on('error', () => undefined);
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  // The service keeps serving when nobody reads its log.
-  if (isServing) return;
   process.exitCode = 1;
   process.stderr.write(`Standard output could not be written (${code}); part of the output is missing.\n`);
 });

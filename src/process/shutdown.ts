@@ -1,22 +1,16 @@
-let onSignal = (): void => process.exit();
+import cluster from 'node:cluster';
+import type { Log } from '../adapters/log/log.js';
 
-/** Exits at SIGTERM or SIGINT, which the first process of a container ignores by default. */
-export function exitOnSignal(): void {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => onSignal());
-}
-
-/**
- * Makes the signals of `exitOnSignal` begin a graceful shutdown: the process exits with `process.exitCode` when `close`
- * has resolved. At the timeout, in milliseconds, `onTimeout` is called and the process exits.
- */
-export function shutdownOnSignal(close: () => Promise<void>, timeout: number, onTimeout?: () => void): void {
-  onSignal = () => {
+/** Calls `close` at the first SIGTERM or SIGINT, and exits with `process.exitCode` once it has resolved. */
+export function shutdownOnSignal(log: Log, close: () => Promise<unknown>): void {
+  let hasBegun = false;
+  const shutDown = async () => {
     // Further signals are ignored: a terminal sends one to all processes, npm and the primary send another.
-    onSignal = () => undefined;
-    setTimeout(() => {
-      onTimeout?.();
-      process.exit();
-    }, timeout).unref();
-    void close().then(() => process.exit());
+    if (hasBegun) return;
+    hasBegun = true;
+    await close();
+    if (cluster.isPrimary) log.info('The pet store is closed.', { code: process.exitCode ?? 0 });
+    process.exit();
   };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void shutDown());
 }

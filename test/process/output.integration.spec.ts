@@ -53,10 +53,10 @@ describe.each(['1', '2'])('the output of %s process(es)', (count) => {
     expect(await isServed(service.port)).toBe(true);
     expect(await service.end('SIGTERM')).toBe(0);
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-    const { address, pid } = service;
+    const { address } = service;
     const docs = address.replace(/v1$/, 'docs');
     expect(service.lines).toMatchObject([
-      { level: 'info', version, address, docs, pid, msg: 'The pet store is open.' },
+      { level: 'info', version, address, docs, msg: 'The pet store is open.' },
       { level: 'info', route: '/v1/pets', status: 200 },
       { level: 'info', code: 0, msg: 'The pet store is closed.' },
     ]);

@@ -12,7 +12,6 @@ export interface LogSettings {
 /** The log: lines of JSON in production, and of text otherwise. */
 export class Log implements LoggerService {
   private readonly pino: Logger;
-  private readonly output: { write(line: string): unknown };
 
   /** Writes to standard output by default. */
   constructor({ LOG_LEVEL, NODE_ENV }: LogSettings, write?: (line: string) => void) {
@@ -20,7 +19,6 @@ export class Log implements LoggerService {
     const output = write
       ? { write }
       : openStdout((lines) => this.warn('Log lines dropped: stdout was not being read.', { lines }, 'log'));
-    this.output = output;
     this.pino = pino(
       {
         level: LOG_LEVEL ?? (json ? 'info' : 'warn'),
@@ -30,11 +28,6 @@ export class Log implements LoggerService {
       },
       json ? output : { write: (line) => output.write(readable(line)) },
     );
-  }
-
-  /** Writes a line unchanged, whatever the level. */
-  print(line: string): void {
-    this.output.write(`${line}\n`);
   }
 
   /** Logs a finished request, at debug if it is a successful health check. */
