@@ -7,6 +7,8 @@ import { program } from './adapters/cli/program.js';
 import { existing } from './adapters/persistence/database-url.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
+import { ApiKeyService } from './application/keys/api-key.service.js';
+import { PetService } from './application/pets/pet.service.js';
 import { databaseLimits, readSettings, settingFindings } from './settings.js';
 import packageJson from '../package.json' with { type: 'json' };
 
@@ -28,20 +30,12 @@ async function withServices<T>(use: (services: Services) => Promise<T>, mustExis
       'DATABASE_URL=memory: lasts only as long as its process. Set it to a database, or use API_KEYS.',
     );
   }
-  const DATABASE_URL = mustExist ? existing(url) : url;
-  const { NestFactory } = await import('@nestjs/core');
-  const { ApplicationModule } = await import('./app.module.js');
-  const { ApiKeyService } = await import('./application/keys/api-key.service.js');
-  const { PetService } = await import('./application/pets/pet.service.js');
-  const context = await NestFactory.createApplicationContext(ApplicationModule.of({ ...settings, DATABASE_URL }), {
-    logger: false,
-    // What fails is thrown, and written once.
-    abortOnError: false,
-  });
+  const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
+  const database = await openDatabase(mustExist ? existing(url) : url, databaseLimits(settings), () => undefined);
   try {
-    return await use({ keys: context.get(ApiKeyService), pets: context.get(PetService) });
+    return await use({ keys: new ApiKeyService(database.keys, []), pets: new PetService(database.pets) });
   } finally {
-    await context.close();
+    await database.close();
   }
 }
 
@@ -62,31 +56,21 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { Log } = await import('./adapters/log/log.js');
   const { createApp } = await import('./app.js');
   const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = readSettings();
-  const settings = {
-    ...readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'error' }),
-    PRODUCTION_BASE_URL,
-    STAGING_BASE_URL,
-  };
-  const app = await createApp(settings, new Log(settings, (line) => void process.stderr.write(line)));
-  try {
-    const json = JSON.stringify(openApiDocument(app), null, 2);
-    // By way of JSON, which has no undefined values.
-    return form === 'json' ? json : dump(JSON.parse(json), { lineWidth: -1 });
-  } finally {
-    await app.close();
-  }
+  const others = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent' });
+  const settings = { ...others, PRODUCTION_BASE_URL, STAGING_BASE_URL };
+  const json = JSON.stringify(openApiDocument(await createApp(settings, new Log(settings))), null, 2);
+  // By way of JSON, which has no undefined values.
+  return form === 'json' ? json : dump(JSON.parse(json), { lineWidth: -1 });
 }
 
 type Fault = Error & { readonly syscall?: string; readonly code?: unknown; readonly driverError?: Fault };
 
 /** What the user can mend is one line; a fault of the program has its stack. */
 function messageOf(error: Fault): string {
-  const { code, message } = error.driverError ?? error;
-  // The file or the disk (https://www.sqlite.org/rescode.html).
-  if (/^SQLITE_(?:CORRUPT|NOTADB|FULL|IOERR|READONLY|CANTOPEN|PERM|AUTH)/.test(String(code))) {
-    return `The SQLite database cannot be used: ${message} (${String(code)}).`;
-  }
-  const isExpected = error instanceof UsageError || error instanceof DatabaseUnavailable || error.syscall !== undefined;
+  const { syscall, code } = error.driverError ?? error;
+  // SQLITE_CORRUPT, for example, is in the file.
+  const isOutside = syscall !== undefined || String(code).startsWith('SQLITE_');
+  const isExpected = error instanceof UsageError || error instanceof DatabaseUnavailable || isOutside;
   return isExpected ? error.message : String(error.stack);
 }
 
