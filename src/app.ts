@@ -14,7 +14,6 @@ import packageJson from '../package.json' with { type: 'json' };
 
 /** Creates the application that production serves, and every HTTP test; it does not listen yet. */
 export async function createApp(settings: Settings, log: Log): Promise<INestApplication> {
-  // Also for what is logged before Nest has the logger.
   Logger.overrideLogger(log);
   const { METRICS_PORT, METRICS_HOST, CORS_ORIGINS } = settings;
   // Loaded only if configured: they cost start time and memory.
@@ -34,15 +33,8 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   });
   const app = await NestFactory.create<NestExpressApplication>(AppModule.of(settings, metrics, tracing), adapter, {
     bodyParser: false,
-    logger: log,
     abortOnError: false,
   });
   serveDocs(app);
-  try {
-    return await app.init();
-  } catch (error) {
-    // Closes the database.
-    await app.close();
-    throw error;
-  }
+  return app.init();
 }

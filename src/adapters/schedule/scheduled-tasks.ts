@@ -18,7 +18,6 @@ const logger = new Logger('petstore');
 @Injectable()
 export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   private readonly timers: NodeJS.Timeout[] = [];
-  private deleting: Promise<void> | undefined;
   private isStopping = false;
 
   constructor(
@@ -28,11 +27,9 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
 
   onModuleInit(): void {
     remindOfSunset();
-    const deleteKeys = () =>
-      (this.deleting ??= this.deleteIdempotencyKeys().finally(() => (this.deleting = undefined)));
     this.timers.push(
       setInterval(() => void this.recordUses(), RECORD_INTERVAL).unref(),
-      setInterval(() => void deleteKeys(), DELETE_INTERVAL).unref(),
+      setInterval(() => void this.deleteIdempotencyKeys(), DELETE_INTERVAL).unref(),
       setInterval(remindOfSunset, REMIND_INTERVAL).unref(),
     );
   }
@@ -40,23 +37,24 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     this.isStopping = true;
     for (const timer of this.timers) clearInterval(timer);
-    await this.deleting;
     await this.recordUses();
   }
 
-  private async deleteIdempotencyKeys(): Promise<void> {
-    try {
+  private deleteIdempotencyKeys(): Promise<void> {
+    return attempt('Deleting expired idempotency keys', async () => {
       while (!this.isStopping && (await this.pets.deleteExpiredIdempotencyKeys()));
-    } catch (error) {
-      logger.warn(`Deleting expired idempotency keys failed; will retry: ${(error as Error).message}`);
-    }
+    });
   }
 
-  private async recordUses(): Promise<void> {
-    try {
-      await this.keys.recordUses();
-    } catch (error) {
-      logger.warn(`Storing the uses of API keys failed; will retry: ${(error as Error).message}`);
-    }
+  private recordUses(): Promise<void> {
+    return attempt('Storing the uses of API keys', () => this.keys.recordUses());
+  }
+}
+
+async function attempt(what: string, task: () => Promise<void>): Promise<void> {
+  try {
+    await task();
+  } catch (error) {
+    logger.warn(`${what} failed; will retry: ${(error as Error).message}`);
   }
 }
