@@ -17,12 +17,12 @@ export async function greet(app: INestApplicationContext, address: string, setti
   const keys = API_KEYS.length + API_KEYS_FILE.length === 0 ? app.get(ApiKeyService) : undefined;
   if (NODE_ENV === 'production') {
     log.info('The pet store is open.', { version: packageJson.version, address: base, docs });
-    const stored = await unlessUnavailable(keys?.list());
+    const stored = await keys?.list().catch(ignoreUnavailable);
     if (stored?.length === 0)
       log.warn(`No API key exists, so every request is rejected. Create one with ${CREATE_KEY}, or set API_KEYS_FILE.`);
     return;
   }
-  const key = await unlessUnavailable(keys?.createFirst());
+  const key = await keys?.createFirst().catch(ignoreUnavailable);
   const lines =
     key === undefined
       ? [`Keys: "npx petstore keys list" lists them, ${CREATE_KEY} creates another.`]
@@ -34,12 +34,7 @@ export async function greet(app: INestApplicationContext, address: string, setti
   process.stdout.write(`${[`The pet store is open at ${base}`, `Docs: ${docs}`, ...lines].join('\n')}\n`);
 }
 
-/** Undefined if the database cannot answer: requests will say so. */
-async function unlessUnavailable<T>(result: Promise<T> | undefined): Promise<T | undefined> {
-  try {
-    return await result;
-  } catch (error) {
-    if (error instanceof DatabaseUnavailable) return undefined;
-    throw error;
-  }
+/** A database that cannot answer is no reason to end the start: requests will say so. */
+function ignoreUnavailable(error: unknown): undefined {
+  if (!(error instanceof DatabaseUnavailable)) throw error;
 }
