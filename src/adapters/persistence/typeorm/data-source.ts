@@ -1,8 +1,11 @@
 import Libsql from 'libsql';
 import type { Client } from 'pg';
-import { DataSourceOptions } from 'typeorm';
+import { DataSource, DataSourceOptions } from 'typeorm';
 import { DatabaseLimits, LastingUrl, Tls } from '../database-url.js';
-import { Dialect } from './dialects/dialect.js';
+import { connecting, Dialect } from './dialects/dialect.js';
+import { mariadb } from './dialects/mariadb.js';
+import { postgres } from './dialects/postgres.js';
+import { sqlite } from './dialects/sqlite.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-key-names.js';
@@ -86,11 +89,29 @@ export function dataSourceOptions(url: LastingUrl, use: Use = {}): DataSourceOpt
   };
 }
 
-/** Loads the dialect of a database, and only that. */
-export async function dialectOf({ engine }: LastingUrl): Promise<Dialect> {
-  if (engine === 'sqlite') return (await import('./dialects/sqlite.js')).sqlite;
-  if (engine === 'postgres') return (await import('./dialects/postgres.js')).postgres;
-  return (await import('./dialects/mariadb.js')).mariadb;
+/** Runs work with an initialized DataSource, and closes it. */
+export async function withSource<T>(options: DataSourceOptions, work: (source: DataSource) => Promise<T>): Promise<T> {
+  const source = new DataSource(options);
+  await initialize(source);
+  try {
+    return await work(source);
+  } finally {
+    await source.destroy();
+  }
+}
+
+/** Initializes a DataSource, and closes what TypeORM leaves open if that fails: each attempt makes another pool. */
+export async function initialize(source: DataSource): Promise<void> {
+  try {
+    await connecting(source.initialize());
+  } catch (error) {
+    await source.driver.disconnect().catch(() => undefined);
+    throw error;
+  }
+}
+
+export function dialectOf({ engine }: LastingUrl): Dialect {
+  return { sqlite, postgres, mariadb }[engine];
 }
 
 function tlsOptions({ mode, ca }: Tls) {

@@ -5,19 +5,25 @@ import { within } from '../../../application/within.js';
 import { DatabaseObserver } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
-import { dataSourceOptions, dialectOf } from './data-source.js';
-import { Dialect, Failure, failureOf, isUnavailable, NotWritable, prepare, said } from './dialects/dialect.js';
+import { dataSourceOptions, dialectOf, initialize } from './data-source.js';
+import {
+  connecting,
+  Dialect,
+  Failure,
+  failureOf,
+  isUnavailable,
+  NotWritable,
+  prepare,
+  said,
+} from './dialects/dialect.js';
 import { collectGarbage } from './garbage.js';
 import { migrate } from './schema.js';
 
-/** After a failed attempt to open the database, how long requests are rejected without another one, in ms. */
-const REOPEN_PAUSE = 1_000;
-
 /** How long to pause before work is retried, in milliseconds. */
-const RETRY_PAUSE = { busy: 5, lost: 50 };
+const RETRY_PAUSE = { busy: 5, unavailable: 50 };
 
-/** How often repeatable work is retried after a lost connection: others of the pool may be lost too. */
-const LOST_RETRIES = 3;
+/** How often repeatable work is retried after a connection was lost: others of the pool may be lost too. */
+const RETRIES = 3;
 
 /** How long the database may take to answer a readiness check, in milliseconds. */
 const READY_TIMEOUT = 1_500;
@@ -36,6 +42,7 @@ export interface WriteOptions {
 
 /** An open database. It bounds every wait, retries what may be retried, and throws `DatabaseUnavailable` otherwise. */
 export class Database {
+  readonly dialect: Dialect;
   /** Reads have connections of their own, which no write that waits for a lock can take. */
   private readonly reads: DataSource;
   private readonly writes: DataSource;
@@ -51,11 +58,11 @@ export class Database {
 
   private constructor(
     private readonly url: LastingUrl,
-    readonly dialect: Dialect,
     private readonly limits: DatabaseLimits,
     private readonly report: (message: string) => void,
     readonly observer: DatabaseObserver,
   ) {
+    this.dialect = dialectOf(url);
     this.timeout = limits.poolTimeout + limits.statementTimeout;
     const pool = url.engine === 'sqlite' ? 1 : url.pool;
     const writers = Math.max(1, Math.floor(pool / 2));
@@ -67,7 +74,7 @@ export class Database {
 
   /**
    * Opens and migrates a database; rejects with `UsageError` if it is unsuitable. If it cannot be reached, this
-   * resolves, and requests try again, once a second. `report` receives a sentence when the database cannot be reached,
+   * resolves, and requests try again. `report` receives a sentence when the database cannot be reached,
    * and when it can again.
    */
   static async open(
@@ -76,7 +83,7 @@ export class Database {
     report: (message: string) => void,
     observer = UNOBSERVED,
   ): Promise<Database> {
-    const database = new Database(resolved(url), await dialectOf(url), limits, report, observer);
+    const database = new Database(resolved(url), limits, report, observer);
     try {
       await database.connect();
       database.opening = Promise.resolve();
@@ -154,10 +161,8 @@ export class Database {
     };
     const read = () => this.read('SELECT pet', ask, performance.now() + READY_TIMEOUT);
     return (this.checking ??= within(READY_TIMEOUT, read(), late)
-      .catch((error: Error) => {
-        throw error instanceof DatabaseUnavailable
-          ? error
-          : new DatabaseUnavailable('The database rejected the readiness query.', { cause: error });
+      .catch((cause: Error) => {
+        throw new DatabaseUnavailable('The database rejected the readiness query.', { cause });
       })
       .finally(() => (this.checking = undefined)));
   }
@@ -173,7 +178,7 @@ export class Database {
   }
 
   private async retry<T>(attempt: () => Promise<T>, deadline: number, isRepeatable: boolean): Promise<T> {
-    for (let retries = isRepeatable ? LOST_RETRIES : 0; ;) {
+    for (let retries = isRepeatable ? RETRIES : 0; ;) {
       if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
       await (this.opening ??= this.reopen());
       try {
@@ -181,7 +186,7 @@ export class Database {
       } catch (error) {
         if (!isUnavailable(this.dialect, error)) throw error;
         const failure = this.failure(error);
-        const isRetried = failure === 'busy' || (failure === 'lost' && retries-- > 0);
+        const isRetried = failure === 'busy' || (failure === 'unavailable' && retries-- > 0);
         const pause = isRetried ? RETRY_PAUSE[failure] : Infinity;
         if (performance.now() + pause >= deadline)
           throw new DatabaseUnavailable('The database cannot answer.', { cause: error });
@@ -208,10 +213,8 @@ export class Database {
     inTransaction = false,
   ): Promise<T> {
     const runner = source.createQueryRunner();
-    let connection: object | undefined;
-    let mayHaveBegun = false;
+    const connection = (await connecting(runner.connect())) as object;
     try {
-      connection = (await runner.connect()) as object;
       // Waiting for the connection may have used up the time.
       if (performance.now() >= deadline) throw late();
       if (!this.prepared.has(connection)) {
@@ -220,16 +223,14 @@ export class Database {
       }
       if (!inTransaction) return await work(runner.manager);
       // If an earlier transaction is still open, BEGIN fails, and ROLLBACK ends it.
-      mayHaveBegun = true;
       await runner.query(this.dialect.begin);
       const result = await work(runner.manager);
       await runner.query('COMMIT');
       return result;
     } catch (error) {
       const { discard } = this.dialect;
-      const isBroken = ['lost', 'unavailable'].includes(this.failure(error) ?? '');
-      if (connection && isBroken && discard) discard(connection);
-      else if (connection && mayHaveBegun) await runner.query('ROLLBACK').catch(() => discard?.(connection));
+      if (discard && this.failure(error) === 'unavailable') discard(connection);
+      else if (inTransaction) await runner.query('ROLLBACK').catch(() => discard?.(connection));
       throw error;
     } finally {
       if (source === this.writes) this.latestVersion = undefined;
@@ -245,7 +246,7 @@ export class Database {
     }
     // Before anything is changed: rejects a database that cannot be used.
     await this.attempt(this.writes, () => Promise.resolve(), Infinity);
-    await migrate(this.url, this.dialect, this.report);
+    await migrate(this.url, this.report);
     // SQLite's only connection for reads: it comes from no pool, so it need not be released.
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
@@ -256,19 +257,9 @@ export class Database {
       await this.connect();
       this.report('The database can be reached again; the service is ready.');
     } catch (error) {
-      setTimeout(() => (this.opening = undefined), REOPEN_PAUSE).unref();
+      this.opening = undefined;
       throw new DatabaseUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
     }
-  }
-}
-
-/** Initializes a DataSource, and closes what TypeORM leaves open if that fails: each attempt makes another pool. */
-async function initialize(source: DataSource): Promise<void> {
-  try {
-    await source.initialize();
-  } catch (error) {
-    await source.driver.disconnect().catch(() => undefined);
-    throw error;
   }
 }
 

@@ -3,7 +3,7 @@ import { DatabaseUnavailable, UsageError } from '../../../application/errors.js'
 import { fail, Finding, ok, warn, words } from '../../../application/finding.js';
 import { LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
-import { dataSourceOptions, dialectOf, Use } from './data-source.js';
+import { dataSourceOptions, dialectOf, Use, withSource } from './data-source.js';
 import { Dialect, isUnavailable, prepare, said } from './dialects/dialect.js';
 
 /** Opens a database for a command, with its schema as it is. Rejects with `DatabaseUnavailable` if it cannot answer. */
@@ -12,16 +12,14 @@ export async function withDataSource<T>(
   work: (source: DataSource, dialect: Dialect, url: LastingUrl) => Promise<T>,
   limits: Use = {},
 ): Promise<T> {
-  const dialect = await dialectOf(url);
+  const dialect = dialectOf(url);
   const found = resolved(url);
-  const source = new DataSource(dataSourceOptions(found, { ...limits, poolSize: 1, safeIntegers: true }));
+  const options = dataSourceOptions(found, { ...limits, poolSize: 1, safeIntegers: true });
   try {
-    return await work(await source.initialize(), dialect, found);
+    return await withSource(options, (source) => work(source, dialect, found));
   } catch (error) {
     if (error instanceof UsageError || !isUnavailable(dialect, error)) throw error;
     throw new DatabaseUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
-  } finally {
-    if (source.isInitialized) await source.destroy();
   }
 }
 
@@ -29,28 +27,25 @@ export async function withDataSource<T>(
  * Applies the pending migrations on a connection without time limits, and resolves to their names. Processes that start
  * together wait for each other.
  */
-export async function migrate(
-  url: LastingUrl,
-  dialect: Dialect,
-  report: (message: string) => void = () => undefined,
-): Promise<string[]> {
-  const source = await new DataSource(dataSourceOptions(url)).initialize();
-  const runner = source.createQueryRunner();
-  try {
+export function migrate(url: LastingUrl, report: (message: string) => void = () => undefined): Promise<string[]> {
+  return withSource(dataSourceOptions(url), async (source) => {
     const { pending, unknown } = await compareMigrations(source);
     if (unknown.length > 0) report(migratedByNewer(unknown));
     if (pending.length === 0) return [];
-    await prepare(dialect, runner.manager);
-    await runner.startTransaction();
-    await runner.query(dialect.lockSchema);
-    const applied = await new MigrationExecutor(source, runner).executePendingMigrations();
-    await runner.commitTransaction();
-    return applied.map(({ name }) => name);
-  } finally {
-    if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
-    await runner.release();
-    await source.destroy();
-  }
+    const dialect = dialectOf(url);
+    const runner = source.createQueryRunner();
+    try {
+      await prepare(dialect, runner.manager);
+      await runner.startTransaction();
+      await runner.query(dialect.lockSchema);
+      const applied = await new MigrationExecutor(source, runner).executePendingMigrations();
+      await runner.commitTransaction();
+      return applied.map(({ name }) => name);
+    } finally {
+      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+      await runner.release();
+    }
+  });
 }
 
 /** The names of the migrations that are not applied to a database, and of those that this build does not know. */
@@ -85,10 +80,9 @@ export async function schemaFinding(source: DataSource, dialect: Dialect): Promi
   return fail('schema', difference, 'The schema must be the one that the migrations create.');
 }
 
-async function schemaDifference(options: DataSourceOptions, dialect: Dialect): Promise<string | undefined> {
+function schemaDifference(options: DataSourceOptions, dialect: Dialect): Promise<string | undefined> {
   // TypeORM's own work on a schema expects integers of SQLite that are numbers.
-  const source = await new DataSource({ ...options, prepareDatabase: undefined } as DataSourceOptions).initialize();
-  try {
+  return withSource({ ...options, prepareDatabase: undefined } as DataSourceOptions, async (source) => {
     const { upQueries } = await source.driver.createSchemaBuilder().log();
     const changes = upQueries.filter(({ query }) => !query.startsWith('DROP INDEX'));
     const names = source.entityMetadatas.map(({ tableName }) => tableName);
@@ -97,9 +91,7 @@ async function schemaDifference(options: DataSourceOptions, dialect: Dialect): P
     if (changes.length > 0) return `Columns, keys or indexes are not those of the migrations: ${tables.join(', ')}.`;
     const [trigger] = await source.query<{ name: string }[]>(dialect.triggers);
     return trigger && `The trigger or rule ${trigger.name} can change or discard what is written.`;
-  } finally {
-    await source.destroy();
-  }
+  });
 }
 
 function migratedByNewer(unknown: readonly string[]): string {

@@ -1,5 +1,6 @@
 import {
   EntityManager,
+  QueryFailedError,
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
   type ObjectLiteral,
@@ -13,10 +14,8 @@ export type AddParameter = (value: unknown) => string;
 
 /** Why the database has not done what it was asked. */
 export type Failure =
-  /** It cannot answer now, or did not answer in time. */
+  /** It cannot be reached, cannot answer now, or did not answer in time: the statement may have been executed. */
   | 'unavailable'
-  /** The connection was lost: whether the statement was executed is not known. */
-  | 'lost'
   /** Another transaction was in the way: the same transaction will succeed in a moment. */
   | 'busy'
   /** It waited in vain for a row that another transaction has locked. */
@@ -25,7 +24,7 @@ export type Failure =
   | 'duplicate';
 
 /** The error of a driver, as far as it tells what went wrong. */
-export type DriverError = Partial<Record<'code' | 'errno' | 'sqlState' | 'fatal' | 'message' | 'where', unknown>>;
+export type DriverError = Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
 
 /** The durability of a server. A `problem` stops the service; a `fault` only fails `petstore check`. */
 export interface Examination {
@@ -66,6 +65,7 @@ export interface Dialect {
   list(query: PetQuery, add: AddParameter): string;
   /** Inserts pets durably, and returns their ids, which increase in the order of the pets. */
   insert(pets: readonly NewPet[], add: AddParameter): string;
+  /** Why a statement has failed; undefined if the fault is its own. */
   failure(error: DriverError): Failure | undefined;
   /**
    * Closes a connection that is broken, or busy with a statement that timed out. Absent for SQLite, whose
@@ -97,15 +97,23 @@ export async function prepare(dialect: Dialect, manager: EntityManager): Promise
   if (problem !== null) throw new NotWritable(problem);
 }
 
+/** Connects; rejects as a failed statement does. */
+export function connecting<T>(connection: Promise<T>): Promise<T> {
+  return connection.catch((error: Error) => {
+    throw new QueryFailedError('CONNECT', undefined, error);
+  });
+}
+
 /**
- * Errors of a connection without a driver's code. TypeORM releases a query runner when its connection breaks; after a
- * failover another connection may lead to the primary.
+ * TypeORM releases a query runner when its connection breaks; after a failover another connection may lead to the
+ * primary.
  */
-const LOST = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+const UNAVAILABLE = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 /** Why the database failed; undefined if the fault is the statement's, or not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure | undefined {
-  return LOST.some((kind) => error instanceof kind) ? 'lost' : dialect.failure(driverError(error));
+  if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
+  return error instanceof QueryFailedError ? dialect.failure(error.driverError as DriverError) : undefined;
 }
 
 /** Whether the same request may succeed later: the fault is not the statement's. */
@@ -113,14 +121,9 @@ export function isUnavailable(dialect: Dialect, error: unknown): boolean {
   return !['duplicate', undefined].includes(failureOf(dialect, error));
 }
 
-/** The driver's error in TypeORM's. */
-function driverError(error: unknown): DriverError {
-  return (error as { driverError?: DriverError } | undefined)?.driverError ?? (error as DriverError | undefined) ?? {};
-}
-
 /** What an error says, as a sentence; its code if it says nothing, as when several addresses were tried in vain. */
 export function said(error: unknown): string {
-  const { message, code } = error as { message?: string; code?: string };
+  const { message, code } = ((error as QueryFailedError).driverError ?? error) as { message?: string; code?: string };
   const text = message || code || 'It gave no reason.';
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }

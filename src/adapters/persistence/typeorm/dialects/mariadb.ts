@@ -3,24 +3,19 @@ import { INT64_MAX } from '../../../../domain/int64.js';
 import { NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
 import { Dialect, Failure, insertAndDelete } from './dialect.js';
 
-/** What error numbers mean (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
-const FAILURES: readonly (readonly [readonly number[], Failure])[] = [
-  [[1062], 'duplicate'],
+/** The error numbers that have a meaning of their own (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
+const FAILURES: Readonly<Record<number, Failure>> = {
+  1062: 'duplicate',
   // A row that changed since it was read, and a deadlock.
-  [[1020, 1213], 'busy'],
-  [[1205], 'locked'],
-  // A server that shuts down, and a connection that was killed.
-  [[1053, 1077, 1927], 'lost'],
-  // Disk, memory or table full, too many connections, no such database, missing rights, limits of the account,
-  // read-only.
-  [[1021, 1037, 1041, 1044, 1049, 1114, 1142, 1143, 1203, 1226, 1290, 1461, 1836, 3024, 4151], 'unavailable'],
-];
+  1020: 'busy',
+  1213: 'busy',
+  1205: 'locked',
+  // Their SQLSTATE is that of a wrong statement: no such database, missing rights, limits of the account.
+  ...Object.fromEntries([1044, 1049, 1142, 1143, 1203, 1226].map((number) => [number, 'unavailable' as const])),
+};
 
-/** The SQLSTATEs of connections, authorisation, interruption and a read-only transaction. */
-const UNAVAILABLE = /^(08...|28000|70100|25006)$/;
-
-/** What the driver and Node say of a connection. */
-const DISCONNECTED = /^E[A-Z]{3,}$|^PROTOCOL_|^HANDSHAKE_|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/;
+/** The classes of SQLSTATEs that are the statement's fault. Every other error is the server's or the network's. */
+const FAULT = /^(0A|2[0-4]|4[25])/;
 
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
@@ -71,12 +66,8 @@ export const mariadb: Dialect = {
     return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING id`;
   },
 
-  failure({ code, errno, sqlState, fatal, message }) {
-    if (code === 'PROTOCOL_SEQUENCE_TIMEOUT') return 'unavailable';
-    const known = FAILURES.find(([numbers]) => numbers.includes(Number(errno)))?.[1];
-    if (known ?? UNAVAILABLE.test(String(sqlState))) return known ?? 'unavailable';
-    return fatal === true || DISCONNECTED.test(String(code)) || message === 'Pool is closed.' ? 'lost' : undefined;
-  },
+  failure: ({ errno, sqlState }) =>
+    FAILURES[Number(errno)] ?? (FAULT.test(String(sqlState)) ? undefined : 'unavailable'),
 
   discard: (connection) => (connection as PoolConnection).destroy(),
 };

@@ -1,29 +1,16 @@
 import { ClientBase } from 'pg';
 import { INT64_MAX } from '../../../../domain/int64.js';
 import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
-import { Dialect, Failure } from './dialect.js';
+import { Dialect } from './dialect.js';
 
 /** Distinguishes the lock on the schema from other advisory locks in the database. */
 const SCHEMA_LOCK = 1_795_132_800;
 
 /**
- * The SQLSTATEs that are not the statement's fault (https://www.postgresql.org/docs/current/errcodes-appendix.html),
- * Node's codes, and what pg says without a code. The first match counts.
+ * The classes of SQLSTATEs that are the statement's fault, but for missing rights
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html). Every other error is the server's or the network's.
  */
-const FAILURES: readonly (readonly [RegExp, Failure])[] = [
-  [/^23505$/, 'duplicate'],
-  [/^(40001|40P01)$/, 'busy'],
-  // Connection exceptions, idle timeouts, shutdowns; and the codes of Node.
-  [/^(08...|25P0[34]|57P0[1-35]|E[A-Z]{3,}|EAI_AGAIN)$/, 'lost'],
-  [/^(Connection terminated|Client has encountered|Client was closed|Cannot use a pool)/, 'lost'],
-  // The server does not speak PostgreSQL's protocol.
-  [/^(The server does not support SSL|Received unexpected|received invalid)/, 'lost'],
-  // Authorisation, catalogue name, rollback, resources, intervention, system errors, read-only, missing rights, wrong
-  // state.
-  [/^(28|3D|40|53|55|57|58)...$|^(25006|42501)$|CERT|^ERR_(TLS|SSL|OSSL)|^UNABLE_TO/, 'unavailable'],
-  // A statement, or a connection, that took too long.
-  [/^(Query read timeout|timeout exceeded when trying to connect)/, 'unavailable'],
-];
+const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
 
 /** The place of a row in the context of an error: the lock that was waited for is this row's, not its table's. */
 const ROW = /\(\d+,\d+\)/;
@@ -91,9 +78,11 @@ export const postgres: Dialect = {
       ORDER BY place RETURNING id`;
   },
 
-  failure({ code, message, where }) {
+  failure({ code, where }) {
+    if (code === '23505') return 'duplicate';
+    if (code === '40001' || code === '40P01') return 'busy';
     if (code === '55P03' && ROW.test(String(where))) return 'locked';
-    return FAILURES.find(([said]) => said.test(String(code ?? message)))?.[1];
+    return FAULT.test(String(code)) ? undefined : 'unavailable';
   },
 
   discard: (connection) => {

@@ -29,7 +29,7 @@ export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Co
       await prepare(dialect, source.manager);
       await prepare(targetDialect, target.manager);
       await requireSchema(source, dialect, 'The source');
-      await migrate(url, targetDialect);
+      await migrate(url);
       const [row] = await source.query<Row[]>(dialect.lastId);
       const runner = target.createQueryRunner();
       try {
