@@ -8,9 +8,6 @@ interface Pending<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** The most items in a batch, so that the first of them does not wait for long. */
-const MAX_BATCH = 256;
-
 /**
  * Lets items that arrive while round trips are in flight, or in the same turn of the event loop, share the next one. No
  * item joins a round trip that has begun, so a read sees everything that was committed before it was requested.
@@ -24,11 +21,12 @@ export class Batcher<Item, Result> {
   /**
    * `run` processes a batch until its deadline, and resolves to the results in the same order; an Error in the place of
    * a result fails its item alone. If a statement fails, nothing was changed, and each item is run again alone; any
-   * other error fails the whole batch.
+   * other error fails the whole batch. A batch has at most `maxBatch` items, so that the first does not wait for long.
    */
   constructor(
     private readonly run: (items: readonly Item[], deadline: number) => Promise<readonly (Result | Error)[]>,
     private readonly maxInFlight: number,
+    private readonly maxBatch = 256,
   ) {}
 
   /** `deadline` is in milliseconds on the clock of `performance.now()`. */
@@ -47,7 +45,7 @@ export class Batcher<Item, Result> {
     setImmediate(() => {
       this.isScheduled = false;
       this.inFlight++;
-      const batch = this.pending.splice(0, MAX_BATCH);
+      const batch = this.pending.splice(0, this.maxBatch);
       void this.context!.runInAsyncScope(() => this.flush(batch)).finally(() => {
         this.inFlight--;
         this.schedule();

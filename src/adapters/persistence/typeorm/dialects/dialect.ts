@@ -9,6 +9,12 @@ import { UsageError } from '../../../../application/errors.js';
 import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
 
+/** Which pets to list. */
+export interface ListQuery extends Omit<PetQuery, 'before'> {
+  /** The highest id that may be on the list. */
+  readonly last: bigint;
+}
+
 /** Adds a parameter to a statement, and returns its placeholder. */
 export type AddParameter = (value: unknown) => string;
 
@@ -62,7 +68,7 @@ export interface Dialect {
   /** Selects the pets with these ids, in any order. */
   find(ids: readonly bigint[], add: AddParameter): string;
   /** What comes after `SELECT …` to read a list, always by one walk along an index. */
-  list(query: PetQuery, add: AddParameter): string;
+  list(query: ListQuery, add: AddParameter): string;
   /** Inserts pets durably, and returns their ids, which increase in the order of the pets. */
   insert(pets: readonly NewPet[], add: AddParameter): string;
   /** Why a statement has failed; undefined if the fault is its own. */

@@ -1,5 +1,4 @@
 import { PoolConnection } from 'mysql2';
-import { INT64_MAX } from '../../../../domain/int64.js';
 import { NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
 import { Dialect, Failure, insertAndDelete } from './dialect.js';
 
@@ -55,10 +54,9 @@ export const mariadb: Dialect = {
 
   find: (ids, add) => `SELECT ${PET_COLUMNS} FROM pet FORCE INDEX (PRIMARY) WHERE id IN (${add(ids)})`,
 
-  list({ status, before, limit }, add) {
-    const [index, filter] = status === undefined ? ['PRIMARY', ''] : ['pet_status_id', `status = ${add(status)} AND`];
-    return `FROM pet FORCE INDEX (${index}) WHERE ${filter} id <= ${add(before === undefined ? INT64_MAX : before - 1n)}
-      ORDER BY id DESC LIMIT ${add(limit)}`;
+  list({ status, last, limit }, add) {
+    const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${add(status)} AND`;
+    return `FROM pet FORCE INDEX ${where} id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
   insert(pets, add) {

@@ -1,5 +1,4 @@
 import { ClientBase } from 'pg';
-import { INT64_MAX } from '../../../../domain/int64.js';
 import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
 import { Dialect } from './dialect.js';
 
@@ -58,12 +57,11 @@ export const postgres: Dialect = {
 
   find: (ids, add) => `SELECT ${PET_COLUMNS} FROM pet WHERE id = ANY(${add(ids)}::bigint[])`,
 
-  list({ status, before, limit }, add) {
-    const last = add(before === undefined ? INT64_MAX : before - 1n);
-    if (status === undefined) return `FROM pet WHERE id <= ${last} ORDER BY id DESC LIMIT ${add(limit)}`;
+  list({ status, last, limit }, add) {
+    if (status === undefined) return `FROM pet WHERE id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
     const only = add(status);
     // Only the index on both can serve this: for a plain comparison the planner may walk the whole table.
-    return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${last})
+    return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${add(last)})
       ORDER BY status DESC, id DESC LIMIT ${add(limit)}`;
   },
 

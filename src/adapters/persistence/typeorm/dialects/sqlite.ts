@@ -31,14 +31,9 @@ export const sqlite: Dialect = {
   find: (ids, add) =>
     `SELECT ${PET_COLUMNS} FROM pet WHERE id IN (SELECT value FROM json_each(${add(`[${ids.join()}]`)}))`,
 
-  list({ status, before, limit }, add) {
-    const conditions = [
-      ...(status === undefined ? [] : [`status = ${add(status)}`]),
-      ...(before === undefined ? [] : [`id < ${add(before)}`]),
-    ];
-    const from = status === undefined ? 'pet' : 'pet INDEXED BY pet_status_id';
-    const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
-    return `FROM ${from} ${where} ORDER BY id DESC LIMIT ${add(limit)}`;
+  list({ status, last, limit }, add) {
+    const from = status === undefined ? 'pet WHERE' : `pet INDEXED BY pet_status_id WHERE status = ${add(status)} AND`;
+    return `FROM ${from} id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
   insert(pets, add) {

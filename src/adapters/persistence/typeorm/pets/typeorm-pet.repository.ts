@@ -8,11 +8,11 @@ import {
   PetRepository,
 } from '../../../../application/pets/pet-repository.port.js';
 import { within } from '../../../../application/within.js';
-import { INT64_MIN } from '../../../../domain/int64.js';
+import { INT64_MAX, INT64_MIN } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
-import { query } from '../dialects/dialect.js';
+import { ListQuery, query } from '../dialects/dialect.js';
 import { IdempotencyKeySchema } from './idempotency-key.schema.js';
 import { PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 
@@ -22,18 +22,10 @@ interface Addition {
   readonly key?: IdempotencyKey | undefined;
 }
 
-/** The row of an idempotency key. */
-interface KeyRow {
-  readonly fingerprint: string;
-  /** 0 if no pet was added with it yet. */
-  readonly pet_id: bigint | string;
-  readonly created_at: string;
-}
-
 /** How many batches of one kind are in flight to a server: it runs one while the process reads the rows of another. */
 const BATCHES_IN_FLIGHT = 2;
 
-/** How many different lists a server reads in one statement; SQLite would gain nothing. */
+/** The most lists that a server reads in one statement. */
 const LISTS_AT_ONCE = 32;
 
 /** How long a request waits for another one of this process with the same idempotency key, in milliseconds. */
@@ -47,14 +39,14 @@ export class TypeOrmPetRepository extends PetRepository {
   private readonly keysInFlight = new Map<string, Promise<unknown>>();
   private readonly adds: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
-  private readonly lists: Batcher<PetQuery, readonly Pet[]>;
+  private readonly lists: Batcher<ListQuery, readonly Pet[]>;
 
   constructor(private readonly database: Database) {
     super();
     const inFlight = database.dialect.isServer ? BATCHES_IN_FLIGHT : 1;
     this.adds = new Batcher((items, deadline) => this.addAll(items, deadline), inFlight);
     this.finds = new Batcher((ids, deadline) => this.findAll(ids, deadline), inFlight);
-    this.lists = new Batcher((queries, deadline) => this.listAll(queries, deadline), inFlight);
+    this.lists = new Batcher((queries, deadline) => this.listAll(queries, deadline), inFlight, LISTS_AT_ONCE);
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
@@ -76,9 +68,10 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
-    // No id is less, and the `before - 1n` of some dialects would be no int64.
+    // No id is less, and the last one would be no int64.
     if (before === INT64_MIN) return Promise.resolve([]);
-    return this.database.admit((deadline) => this.lists.add({ status, before, limit }, deadline));
+    const last = before === undefined ? INT64_MAX : before - 1n;
+    return this.database.admit((deadline) => this.lists.add({ status, last, limit }, deadline));
   }
 
   version(): number | undefined {
@@ -106,20 +99,14 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.write('DELETE idempotency_key', work);
   }
 
-  /**
-   * Waits first until a request of this process with the same key that is in flight has settled, without taking a
-   * connection. Requests that have waited then run at the same time, and wait for each other in the database.
-   */
+  /** Waits first until requests of this process with the same key have settled, without taking a connection. */
   private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
     const name = `${scope} ${key}`;
-    const inFlight = this.keysInFlight.get(name);
-    if (inFlight) {
-      const settled = inFlight.catch(() => undefined);
-      await within(IN_FLIGHT_TIMEOUT, settled, () => new IdempotencyInProgress());
-      return add();
-    }
-    const adding = add().finally(() => this.keysInFlight.delete(name));
-    this.keysInFlight.set(name, adding);
+    while (this.keysInFlight.has(name))
+      await within(IN_FLIGHT_TIMEOUT, this.keysInFlight.get(name)!, () => new IdempotencyInProgress());
+    const adding = add();
+    const settled = () => void this.keysInFlight.delete(name);
+    this.keysInFlight.set(name, adding.then(settled, settled));
     return adding;
   }
 
@@ -165,7 +152,7 @@ export class TypeOrmPetRepository extends PetRepository {
   private async lock(manager: EntityManager, { scope, key, fingerprint, at }: IdempotencyKey) {
     try {
       const values = [scope, key, fingerprint, 0, at.toISOString()];
-      const [row] = await query<KeyRow>(
+      const [row] = await query<Record<'fingerprint' | 'pet_id' | 'created_at', string>>(
         manager,
         (add) => `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at)
           VALUES (${values.map(add).join(', ')}) ${this.database.dialect.onExistingKey}
@@ -196,27 +183,23 @@ export class TypeOrmPetRepository extends PetRepository {
     return (await query<PetRow>(manager, (add) => this.database.dialect.find(ids, add))).map(toPet);
   }
 
-  /** Lists that begin at the same pet share the longest of them. */
-  private async listAll(queries: readonly PetQuery[], deadline: number): Promise<(readonly Pet[])[]> {
-    const start = ({ status, before }: PetQuery) => `${status} ${before}`;
-    const longest = new Map<string, PetQuery>();
-    for (const query of queries) {
-      const known = longest.get(start(query));
-      if (!known || query.limit > known.limit) longest.set(start(query), query);
-    }
-    const different = [...longest.values()];
-    const lists = new Map<string, readonly Pet[]>();
-    const atOnce = this.database.dialect.isServer ? LISTS_AT_ONCE : 1;
-    for (let i = 0; i < different.length; i += atOnce) {
-      const some = different.slice(i, i + atOnce);
-      const read = await this.database.read('SELECT pet', (manager) => this.selectLists(manager, some), deadline);
-      for (const [n, list] of read.entries()) lists.set(start(some[n]!), list);
-    }
-    return queries.map((query) => lists.get(start(query))!.slice(0, query.limit));
+  /** Equal queries share a list. */
+  private async listAll(queries: readonly ListQuery[], deadline: number): Promise<(readonly Pet[])[]> {
+    const nameOf = ({ status, last, limit }: ListQuery) => `${status} ${last} ${limit}`;
+    const different = [...new Map(queries.map((query) => [nameOf(query), query])).values()];
+    const lists = await this.database.read('SELECT pet', (manager) => this.selectLists(manager, different), deadline);
+    const places = new Map(different.map((query, place) => [nameOf(query), place]));
+    return queries.map((query) => lists[places.get(nameOf(query))!]!);
   }
 
-  private async selectLists(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
+  private async selectLists(manager: EntityManager, queries: readonly ListQuery[]): Promise<Pet[][]> {
     const { dialect } = this.database;
+    if (!dialect.isServer && queries.length > 1) {
+      const lists: Pet[][] = [];
+      // One statement for all would be slower: SQLite would have to compile it.
+      for (const query of queries) lists.push(...(await this.selectLists(manager, [query])));
+      return lists;
+    }
     const found = await query<PetRow>(manager, (add) => {
       const selects = queries.map(
         (each, place) => `SELECT ${PET_COLUMNS}, ${place} AS place ${dialect.list(each, add)}`,
