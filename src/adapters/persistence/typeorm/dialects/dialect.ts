@@ -61,10 +61,10 @@ export interface Dialect {
   readonly onExistingKey: string;
   /** Selects the `name` of each trigger and rule, which could change or discard what is written. */
   readonly triggers: string;
-  /** Selects as `last` the highest id that was generated for a pet, a deleted one too. */
-  readonly lastId: string;
-  /** Makes the next generated id of an empty table of pets higher than this one. */
-  continueIds(last: bigint): readonly string[];
+  /** Selects as `last` the highest id that was generated for a table, that of a deleted row too. */
+  lastId(table: string): string;
+  /** Makes the next generated id of an empty table higher than this one, in the transaction. */
+  continueIds(table: string, last: bigint): readonly string[];
   /** Selects the pets with these ids, in any order. */
   find(ids: readonly bigint[], add: AddParameter): string;
   /** What comes after `SELECT …` to read a list, always by one walk along an index. */
@@ -84,11 +84,6 @@ export interface Dialect {
 
 /** The server cannot store every name exactly and durably; the message says what would be right. */
 export class NotWritable extends UsageError {}
-
-/** Statements that raise the counter of ids: an explicit id raises it, even if its row is deleted. */
-export function insertAndDelete(last: bigint): string[] {
-  return [`INSERT INTO pet (id, name, category_id, status) VALUES (${last}, '', 0, '')`, 'DELETE FROM pet'];
-}
 
 /** Prepares a new connection, and resolves to what its server says. */
 export async function examine(dialect: Dialect, manager: EntityManager): Promise<Examination> {

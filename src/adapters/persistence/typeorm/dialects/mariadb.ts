@@ -1,6 +1,6 @@
 import { PoolConnection } from 'mysql2';
 import { NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
-import { Dialect, Failure, insertAndDelete } from './dialect.js';
+import { Dialect, Failure } from './dialect.js';
 
 /** The error numbers that have a meaning of their own (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
 const FAILURES: Readonly<Record<number, Failure>> = {
@@ -47,10 +47,10 @@ export const mariadb: Dialect = {
   lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
   onExistingKey: 'ON DUPLICATE KEY UPDATE scope = scope',
   triggers: `SELECT trigger_name AS name FROM information_schema.triggers WHERE event_object_schema = DATABASE()`,
-  lastId: `SELECT auto_increment - 1 AS last FROM information_schema.tables
-    WHERE table_schema = DATABASE() AND table_name = 'pet'`,
-  // ALTER TABLE would commit.
-  continueIds: insertAndDelete,
+  lastId: (table) => `SELECT auto_increment - 1 AS last FROM information_schema.tables
+    WHERE table_schema = DATABASE() AND table_name = '${table}'`,
+  // ALTER TABLE would commit. IGNORE fills the columns that have no default.
+  continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
   find: (ids, add) => `SELECT ${PET_COLUMNS} FROM pet FORCE INDEX (PRIMARY) WHERE id IN (${add(ids)})`,
 

@@ -51,9 +51,10 @@ export const postgres: Dialect = {
       WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
   // A row that was inserted with its id does not raise the sequence.
-  lastId: `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('pet', 'id')::regclass), max(id)) AS last
-    FROM pet`,
-  continueIds: (last) => [`SELECT setval(pg_get_serial_sequence('pet', 'id'), ${last})`],
+  lastId: (table) =>
+    `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('${table}', 'id')::regclass), max(id)) AS last
+    FROM ${table}`,
+  continueIds: (table, last) => [`SELECT setval(pg_get_serial_sequence('${table}', 'id'), ${last})`],
 
   find: (ids, add) => `SELECT ${PET_COLUMNS} FROM pet WHERE id = ANY(${add(ids)}::bigint[])`,
 

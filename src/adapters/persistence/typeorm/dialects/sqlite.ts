@@ -1,6 +1,6 @@
 import Libsql from 'libsql';
 import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
-import { Dialect, Failure, insertAndDelete } from './dialect.js';
+import { Dialect, Failure } from './dialect.js';
 
 /** The result codes that are not the statement's fault (https://www.sqlite.org/rescode.html). */
 const FAILURES: readonly (readonly [RegExp, Failure])[] = [
@@ -25,8 +25,12 @@ export const sqlite: Dialect = {
   lockSchema: 'PRAGMA user_version = 0',
   onExistingKey: 'ON CONFLICT (scope, token) DO UPDATE SET scope = excluded.scope',
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
-  lastId: `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = 'pet'`,
-  continueIds: insertAndDelete,
+  lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
+  continueIds: (table, last) => [
+    `DELETE FROM sqlite_sequence WHERE name = '${table}' AND seq < ${last}`,
+    `INSERT INTO sqlite_sequence SELECT '${table}', ${last}
+      WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = '${table}')`,
+  ],
 
   find: (ids, add) =>
     `SELECT ${PET_COLUMNS} FROM pet WHERE id IN (SELECT value FROM json_each(${add(`[${ids.join()}]`)}))`,

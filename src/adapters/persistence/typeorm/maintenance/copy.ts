@@ -30,11 +30,10 @@ export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Co
       await prepare(targetDialect, target.manager);
       await requireSchema(source, dialect, 'The source');
       await migrate(url);
-      const [row] = await source.query<Row[]>(dialect.lastId);
       const runner = target.createQueryRunner();
       try {
         await runner.query(targetDialect.begin);
-        const contents = await copyInto(runner.manager, targetDialect, source.manager, BigInt(row?.last ?? 0));
+        const contents = await copyInto(runner.manager, targetDialect, source.manager, dialect);
         await runner.query('COMMIT');
         return contents;
       } catch (error) {
@@ -47,13 +46,17 @@ export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Co
   );
 }
 
-async function copyInto(target: EntityManager, dialect: Dialect, source: EntityManager, lastId: bigint) {
+async function copyInto(target: EntityManager, targetDialect: Dialect, source: EntityManager, dialect: Dialect) {
   // Of two copies into one database the second waits, and then finds it filled.
-  await target.query(dialect.lockSchema);
+  await target.query(targetDialect.lockSchema);
   await requireEmpty(target);
-  if (lastId > 0n) for (const statement of dialect.continueIds(lastId)) await target.query(statement);
-  for (const table of source.dataSource.entityMetadatas)
+  for (const table of source.dataSource.entityMetadatas) {
+    const { tableName, generatedColumns } = table;
+    const [row] = generatedColumns.length > 0 ? await source.query<Row[]>(dialect.lastId(tableName)) : [];
+    const last = BigInt(row?.last ?? 0);
+    if (last > 0n) for (const sql of targetDialect.continueIds(tableName, last)) await target.query(sql);
     for await (const rows of batches(source, table)) await insert(target, table, rows);
+  }
   // Also detects what was written to the source meanwhile.
   const [from, to] = [await contentsOf(source), await contentsOf(target)];
   if (from.checksum === to.checksum) return to;

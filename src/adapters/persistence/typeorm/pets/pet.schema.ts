@@ -2,10 +2,7 @@ import { EntitySchema, EntitySchemaColumnOptions } from 'typeorm';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { int64 } from '../columns.js';
 
-/**
- * The columns of a pet besides its id; those of optional fields are `nullable`. Every statement derives from them but
- * `insertAndDelete`, which needs only the required ones.
- */
+/** The columns of a pet besides its id; those of optional fields are `nullable`. Every statement derives from them. */
 const columns: Record<keyof NewPet, EntitySchemaColumnOptions> = {
   name: { type: 'varchar', length: 255 },
   categoryId: { ...int64, name: 'category_id' },
