@@ -3,6 +3,8 @@ import { ApiKeyRepository } from '../../application/keys/api-key-repository.port
 import { PetRepository } from '../../application/pets/pet-repository.port.js';
 import { DatabaseObserver } from './database-observer.js';
 import { DatabaseLimits, DatabaseUrl } from './database-url.js';
+import { MemoryApiKeyRepository } from './memory/memory-api-key.repository.js';
+import { MemoryPetRepository } from './memory/memory-pet.repository.js';
 
 const logger = new Logger('petstore');
 
@@ -19,18 +21,13 @@ export class PersistenceModule implements OnApplicationShutdown {
   constructor(private readonly database: OpenDatabase) {}
 
   static forUrl(url: DatabaseUrl, limits: DatabaseLimits, observer?: DatabaseObserver): DynamicModule {
-    return {
-      module: PersistenceModule,
-      providers: [
-        {
-          provide: OpenDatabase,
-          useFactory: () => openDatabase(url, limits, (message) => logger.warn(message), observer),
-        },
-        { provide: PetRepository, useFactory: ({ pets }: OpenDatabase) => pets, inject: [OpenDatabase] },
-        { provide: ApiKeyRepository, useFactory: ({ keys }: OpenDatabase) => keys, inject: [OpenDatabase] },
-      ],
-      exports: [OpenDatabase, PetRepository, ApiKeyRepository],
-    };
+    const open = () => openDatabase(url, limits, (message) => logger.warn(message), observer);
+    const providers = [
+      { provide: OpenDatabase, useFactory: open },
+      { provide: PetRepository, useFactory: ({ pets }: OpenDatabase) => pets, inject: [OpenDatabase] },
+      { provide: ApiKeyRepository, useFactory: ({ keys }: OpenDatabase) => keys, inject: [OpenDatabase] },
+    ];
+    return { module: PersistenceModule, providers, exports: providers };
   }
 
   onApplicationShutdown(): Promise<void> {
@@ -39,7 +36,7 @@ export class PersistenceModule implements OnApplicationShutdown {
 }
 
 /**
- * Opens the database of a URL, and loads the modules of its engine only. `report` receives a sentence when the database
+ * Opens the database of a URL; TypeORM is loaded only if it is used. `report` receives a sentence when the database
  * cannot be reached, and when it can again.
  */
 export async function openDatabase(
@@ -49,8 +46,6 @@ export async function openDatabase(
   observer?: DatabaseObserver,
 ): Promise<OpenDatabase> {
   if (url.engine === 'memory') {
-    const { MemoryApiKeyRepository } = await import('./memory/memory-api-key.repository.js');
-    const { MemoryPetRepository } = await import('./memory/memory-pet.repository.js');
     const [pets, keys] = [new MemoryPetRepository(), new MemoryApiKeyRepository()];
     return { pets, keys, close: () => Promise.resolve() };
   }
