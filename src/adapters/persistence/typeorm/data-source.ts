@@ -12,12 +12,10 @@ import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-k
 import { IdempotencyKeySchema } from './pets/idempotency-key.schema.js';
 import { petSchema } from './pets/pet.schema.js';
 
-/** What a DataSource is used for: without limits it is for work on the schema or on whole tables. */
+/** What limits the work on rows. */
 export interface Use extends Partial<DatabaseLimits> {
   /** The most connections of a server. */
-  readonly poolSize?: number;
-  /** Every integer of SQLite as a bigint. TypeORM's own work on a schema expects numbers. */
-  readonly safeIntegers?: boolean;
+  readonly poolSize: number;
 }
 
 /** How long a statement of a command waits for the lock of another process on a SQLite file, in milliseconds. */
@@ -26,9 +24,12 @@ const SQLITE_TIMEOUT = 5_000;
 /** How long an unused connection is kept, in milliseconds. */
 const IDLE_TIMEOUT = 300_000;
 
-/** The options of a DataSource for the database at a URL. The migrations alone make the schema, on every engine. */
-export function dataSourceOptions(url: LastingUrl, use: Use = {}): DataSourceOptions {
-  const { poolSize = 2, poolTimeout = 10_000, statementTimeout, safeIntegers = false } = use;
+/**
+ * The options of a DataSource for the database at a URL. The migrations alone make the schema, on every engine. Without
+ * a use it is for TypeORM's own work on the schema, which expects integers of SQLite that are numbers, not bigints.
+ */
+export function dataSourceOptions(url: LastingUrl, use?: Use): DataSourceOptions {
+  const { poolSize = 2, poolTimeout = 10_000, statementTimeout } = use ?? {};
   const common = {
     // Only an `integer` can be SQLite's AUTOINCREMENT.
     entities: [
@@ -51,7 +52,7 @@ export function dataSourceOptions(url: LastingUrl, use: Use = {}): DataSourceOpt
       timeout: SQLITE_TIMEOUT,
       prepareDatabase: (database: Libsql.Database) => {
         database.pragma('synchronous = FULL');
-        database.defaultSafeIntegers(safeIntegers);
+        database.defaultSafeIntegers(use !== undefined);
       },
     };
   }

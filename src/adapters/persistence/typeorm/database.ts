@@ -64,18 +64,16 @@ export class Database {
   ) {
     this.dialect = dialectOf(url);
     this.timeout = limits.poolTimeout + limits.statementTimeout;
-    const pool = url.engine === 'sqlite' ? 1 : url.pool;
-    const writers = Math.max(1, Math.floor(pool / 2));
-    const source = (poolSize: number) =>
-      new DataSource(dataSourceOptions(url, { ...limits, poolSize, safeIntegers: true }));
-    this.writes = source(writers);
-    this.reads = source(Math.max(1, pool - writers));
+    const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
+    const options = dataSourceOptions(url, { ...limits, poolSize });
+    this.writes = new DataSource(options);
+    this.reads = new DataSource(options);
   }
 
   /**
    * Opens and migrates a database; rejects with `UsageError` if it is unsuitable. If it cannot be reached, this
-   * resolves, and requests try again. `report` receives a sentence when the database cannot be reached,
-   * and when it can again.
+   * resolves, and requests try again. `report` receives a sentence when the database cannot be reached, and when it can
+   * again.
    */
   static async open(
     url: LastingUrl,
@@ -180,12 +178,12 @@ export class Database {
   private async retry<T>(attempt: () => Promise<T>, deadline: number, isRepeatable: boolean): Promise<T> {
     for (let retries = isRepeatable ? RETRIES : 0; ;) {
       if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
-      await (this.opening ??= this.reopen());
       try {
+        await (this.opening ??= this.reopen());
         return await attempt();
       } catch (error) {
-        if (!isUnavailable(this.dialect, error)) throw error;
         const failure = this.failure(error);
+        if (failure === undefined || failure === 'duplicate') throw error;
         const isRetried = failure === 'busy' || (failure === 'unavailable' && retries-- > 0);
         const pause = isRetried ? RETRY_PAUSE[failure] : Infinity;
         if (performance.now() + pause >= deadline)
@@ -258,7 +256,7 @@ export class Database {
       this.report('The database can be reached again; the service is ready.');
     } catch (error) {
       this.opening = undefined;
-      throw new DatabaseUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
+      throw error;
     }
   }
 }

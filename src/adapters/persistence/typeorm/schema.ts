@@ -1,20 +1,20 @@
 import { DataSource, DataSourceOptions, MigrationExecutor } from 'typeorm';
 import { DatabaseUnavailable, UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn, words } from '../../../application/finding.js';
-import { LastingUrl } from '../database-url.js';
+import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
-import { dataSourceOptions, dialectOf, Use, withSource } from './data-source.js';
+import { dataSourceOptions, dialectOf, withSource } from './data-source.js';
 import { Dialect, isUnavailable, prepare, said } from './dialects/dialect.js';
 
 /** Opens a database for a command, with its schema as it is. Rejects with `DatabaseUnavailable` if it cannot answer. */
 export async function withDataSource<T>(
   url: LastingUrl,
   work: (source: DataSource, dialect: Dialect, url: LastingUrl) => Promise<T>,
-  limits: Use = {},
+  limits?: DatabaseLimits,
 ): Promise<T> {
   const dialect = dialectOf(url);
   const found = resolved(url);
-  const options = dataSourceOptions(found, { ...limits, poolSize: 1, safeIntegers: true });
+  const options = dataSourceOptions(found, { ...limits, poolSize: 1 });
   try {
     return await withSource(options, (source) => work(source, dialect, found));
   } catch (error) {

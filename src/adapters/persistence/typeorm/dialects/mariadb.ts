@@ -1,20 +1,15 @@
 import { PoolConnection } from 'mysql2';
 import { NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
-import { Dialect, Failure } from './dialect.js';
+import { Dialect } from './dialect.js';
 
-/** The error numbers that have a meaning of their own (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
-const FAILURES: Readonly<Record<number, Failure>> = {
-  1062: 'duplicate',
-  // A row that changed since it was read, and a deadlock.
-  1020: 'busy',
-  1213: 'busy',
-  1205: 'locked',
-  // Their SQLSTATE is that of a wrong statement: no such database, missing rights, limits of the account.
-  ...Object.fromEntries([1044, 1049, 1142, 1143, 1203, 1226].map((number) => [number, 'unavailable' as const])),
-};
-
-/** The classes of SQLSTATEs that are the statement's fault. Every other error is the server's or the network's. */
+/**
+ * The classes of SQLSTATEs that are the statement's fault. Every other error is the server's or the network's
+ * (https://mariadb.com/kb/en/mariadb-error-code-reference/).
+ */
 const FAULT = /^(0A|2[0-4]|4[25])/;
+
+/** Errors of such a class all the same: no such database, missing rights, limits of the account. */
+const UNAVAILABLE: readonly unknown[] = [1044, 1049, 1142, 1143, 1203, 1226];
 
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
@@ -64,8 +59,13 @@ export const mariadb: Dialect = {
     return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING id`;
   },
 
-  failure: ({ errno, sqlState }) =>
-    FAILURES[Number(errno)] ?? (FAULT.test(String(sqlState)) ? undefined : 'unavailable'),
+  failure({ errno, sqlState }) {
+    if (errno === 1062) return 'duplicate';
+    // A row that changed since it was read, and a deadlock.
+    if (errno === 1020 || errno === 1213) return 'busy';
+    if (errno === 1205) return 'locked';
+    return FAULT.test(String(sqlState)) && !UNAVAILABLE.includes(errno) ? undefined : 'unavailable';
+  },
 
   discard: (connection) => (connection as PoolConnection).destroy(),
 };

@@ -1,4 +1,4 @@
-import { EntityManager, In, IsNull, LessThanOrEqual, Repository } from 'typeorm';
+import { EntityManager, In, IsNull, LessThan, LessThanOrEqual, Or, Repository } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { ApiKeyRepository, KeyUse } from '../../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../../domain/keys/api-key.js';
@@ -62,7 +62,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     // In one order everywhere, so that instances do not deadlock.
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
     return this.database.write('UPDATE key_use', async (manager) => {
-      for (const use of inOrder) await addUse(manager, use);
+      for (const use of inOrder) await addUse(manager.getRepository(KeyUseSchema), use);
     });
   }
 
@@ -101,24 +101,13 @@ async function insert(keys: Repository<StoredApiKey>, key: ApiKey): Promise<void
 }
 
 /** Adds a use to its row, which may not exist yet. */
-async function addUse(manager: EntityManager, use: KeyUse): Promise<void> {
-  const rows = manager.getRepository(KeyUseSchema).createQueryBuilder();
-  await rows
-    .insert()
-    .values({ ...use, getPetCalls: 0 })
-    .orUpdate(['digest'], ['digest'])
-    .execute();
-  const { digest, getPetCalls } = use;
-  const [used, got] = [use.lastUsedAt.toISOString(), use.lastGetPetAt?.toISOString() ?? ''];
-  await rows
-    .update()
-    .set({
-      getPetCalls: () => 'get_pet_calls + :getPetCalls',
-      lastUsedAt: () => 'CASE WHEN last_used_at > :used THEN last_used_at ELSE :used END',
-      ...(use.lastGetPetAt && {
-        lastGetPetAt: () => 'CASE WHEN last_get_pet_at > :got THEN last_get_pet_at ELSE :got END',
-      }),
-    })
-    .where('digest = :digest', { digest, getPetCalls, used, got })
-    .execute();
+async function addUse(uses: Repository<KeyUse>, use: KeyUse): Promise<void> {
+  const { digest, getPetCalls, lastUsedAt, lastGetPetAt } = use;
+  const row = { ...use, getPetCalls: 0 };
+  // Locks a row that exists.
+  await uses.createQueryBuilder().insert().values(row).orUpdate(['digest'], ['digest']).execute();
+  await uses.increment({ digest }, 'getPetCalls', getPetCalls);
+  await uses.update({ digest, lastUsedAt: LessThan(lastUsedAt) }, { lastUsedAt });
+  if (!lastGetPetAt) return;
+  await uses.update({ digest, lastGetPetAt: Or(IsNull(), LessThan(lastGetPetAt)) }, { lastGetPetAt });
 }
