@@ -6,21 +6,12 @@ import { DatabaseObserver } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
 import { dataSourceOptions, dialectOf, initialize } from './data-source.js';
-import {
-  connecting,
-  Dialect,
-  Failure,
-  failureOf,
-  isUnavailable,
-  NotWritable,
-  prepare,
-  said,
-} from './dialects/dialect.js';
+import { connecting, Dialect, Failure, failureOf, NotWritable, prepare, said } from './dialects/dialect.js';
 import { collectGarbage } from './garbage.js';
 import { migrate } from './schema.js';
 
 /** How long to pause before work is retried, in milliseconds. */
-const RETRY_PAUSE = { busy: 5, unavailable: 50 };
+const RETRY_PAUSE = { busy: 5, lost: 50 };
 
 /** How often repeatable work is retried after a connection was lost: others of the pool may be lost too. */
 const RETRIES = 3;
@@ -30,15 +21,11 @@ const READY_TIMEOUT = 1_500;
 
 const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
-/** How a write is run. */
-export interface WriteOptions {
-  /** On the clock of `performance.now()`; it is not begun, nor retried, after that. */
-  readonly deadline: number;
-  /** Whether it makes no difference if it is done twice. */
-  readonly isRepeatable?: boolean;
-  /** Whether it is a single statement: on a server a transaction around it would cost two round trips. */
-  readonly isStatement?: boolean;
-}
+/**
+ * How a write is run. A `statement` is run alone on a server, where a transaction would cost two round trips; a
+ * `repeatable` transaction also if it may have been committed before.
+ */
+export type WriteKind = 'transaction' | 'repeatable' | 'statement';
 
 /** An open database. It bounds every wait, retries what may be retried, and throws `DatabaseUnavailable` otherwise. */
 export class Database {
@@ -87,7 +74,7 @@ export class Database {
       database.opening = Promise.resolve();
     } catch (error) {
       // An unsuitable database ends the start. One that cannot be reached may come back.
-      if (error instanceof NotWritable || !isUnavailable(database.dialect, error)) {
+      if (error instanceof NotWritable || !database.failure(error)) {
         await database.close();
         throw error;
       }
@@ -120,16 +107,20 @@ export class Database {
   }
 
   /**
-   * Runs work that writes, and whose commit is durable; without options it is admitted as a request of its own. It is
-   * run again if another transaction was in the way.
+   * Runs work that writes, and whose commit is durable; without a deadline it is admitted as a request of its own. It
+   * is run again if another transaction was in the way.
    */
-  write<T>(summary: string, work: (manager: EntityManager) => Promise<T>, options?: WriteOptions): Promise<T> {
-    if (!options) return this.admit((deadline) => this.write(summary, work, { deadline }));
-    const { deadline, isRepeatable = false, isStatement = false } = options;
+  write<T>(
+    summary: string,
+    work: (manager: EntityManager) => Promise<T>,
+    deadline?: number,
+    kind: WriteKind = 'transaction',
+  ): Promise<T> {
+    if (deadline === undefined) return this.admit((until) => this.write(summary, work, until, kind));
     const attempt = this.dialect.isServer
-      ? () => this.attempt(this.writes, work, deadline, !isStatement)
+      ? () => this.attempt(this.writes, work, deadline, kind !== 'statement')
       : () => this.exclusively(() => this.attempt(this.writes, work, deadline, true));
-    return this.observer.query(summary, () => this.retry(attempt, deadline, isRepeatable));
+    return this.observer.query(summary, () => this.retry(attempt, deadline, kind === 'repeatable'));
   }
 
   failure(error: unknown): Failure | undefined {
@@ -139,12 +130,9 @@ export class Database {
   /** See `PetRepository.version`. */
   version(): number | undefined {
     try {
-      if (this.latestVersion === undefined && this.readVersion) {
-        this.latestVersion = this.readVersion();
-        // One look serves all requests of a turn of the event loop: it costs a tenth of a cached response.
-        setImmediate(() => (this.latestVersion = undefined));
-      }
-      return this.latestVersion;
+      // One look serves all requests of a turn of the event loop: it costs a tenth of a cached response.
+      if (this.latestVersion === undefined && this.readVersion) setImmediate(() => (this.latestVersion = undefined));
+      return (this.latestVersion ??= this.readVersion?.());
     } catch {
       // The read that follows rejects with the reason.
       return undefined;
@@ -184,7 +172,7 @@ export class Database {
       } catch (error) {
         const failure = this.failure(error);
         if (failure === undefined || failure === 'duplicate') throw error;
-        const isRetried = failure === 'busy' || (failure === 'unavailable' && retries-- > 0);
+        const isRetried = failure === 'busy' || (failure === 'lost' && retries-- > 0);
         const pause = isRetried ? RETRY_PAUSE[failure] : Infinity;
         if (performance.now() + pause >= deadline)
           throw new DatabaseUnavailable('The database cannot answer.', { cause: error });
@@ -227,7 +215,7 @@ export class Database {
       return result;
     } catch (error) {
       const { discard } = this.dialect;
-      if (discard && this.failure(error) === 'unavailable') discard(connection);
+      if (discard && ['lost', 'unavailable'].includes(this.failure(error) ?? '')) discard(connection);
       else if (inTransaction) await runner.query('ROLLBACK').catch(() => discard?.(connection));
       throw error;
     } finally {

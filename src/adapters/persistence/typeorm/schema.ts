@@ -4,7 +4,7 @@ import { fail, Finding, ok, warn, words } from '../../../application/finding.js'
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
 import { dataSourceOptions, dialectOf, withSource } from './data-source.js';
-import { Dialect, isUnavailable, prepare, said } from './dialects/dialect.js';
+import { Dialect, failureOf, prepare, said } from './dialects/dialect.js';
 
 /** Opens a database for a command, with its schema as it is. Rejects with `DatabaseUnavailable` if it cannot answer. */
 export async function withDataSource<T>(
@@ -18,7 +18,7 @@ export async function withDataSource<T>(
   try {
     return await withSource(options, (source) => work(source, dialect, found));
   } catch (error) {
-    if (error instanceof UsageError || !isUnavailable(dialect, error)) throw error;
+    if (error instanceof UsageError || !failureOf(dialect, error)) throw error;
     throw new DatabaseUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
   }
 }

@@ -20,8 +20,10 @@ export type AddParameter = (value: unknown) => string;
 
 /** Why the database has not done what it was asked. */
 export type Failure =
-  /** It cannot be reached, cannot answer now, or did not answer in time: the statement may have been executed. */
+  /** It cannot execute the statement now. */
   | 'unavailable'
+  /** It did not answer, or cannot be reached: whether the statement was executed is not known. */
+  | 'lost'
   /** Another transaction was in the way: the same transaction will succeed in a moment. */
   | 'busy'
   /** It waited in vain for a row that another transaction has locked. */
@@ -109,17 +111,12 @@ export function connecting<T>(connection: Promise<T>): Promise<T> {
  * TypeORM releases a query runner when its connection breaks; after a failover another connection may lead to the
  * primary.
  */
-const UNAVAILABLE = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+const LOST = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 /** Why the database failed; undefined if the fault is the statement's, or not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure | undefined {
-  if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
+  if (LOST.some((kind) => error instanceof kind)) return 'lost';
   return error instanceof QueryFailedError ? dialect.failure(error.driverError as DriverError) : undefined;
-}
-
-/** Whether the same request may succeed later: the fault is not the statement's. */
-export function isUnavailable(dialect: Dialect, error: unknown): boolean {
-  return !['duplicate', undefined].includes(failureOf(dialect, error));
 }
 
 /** What an error says, as a sentence; its code if it says nothing, as when several addresses were tried in vain. */

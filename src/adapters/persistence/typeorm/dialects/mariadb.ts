@@ -2,14 +2,14 @@ import { PoolConnection } from 'mysql2';
 import { NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
 import { Dialect } from './dialect.js';
 
-/**
- * The classes of SQLSTATEs that are the statement's fault. Every other error is the server's or the network's
- * (https://mariadb.com/kb/en/mariadb-error-code-reference/).
- */
+/** The SQLSTATEs that are the statement's fault (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
 const FAULT = /^(0A|2[0-4]|4[25])/;
 
-/** Errors of such a class all the same: no such database, missing rights, limits of the account. */
-const UNAVAILABLE: readonly unknown[] = [1044, 1049, 1142, 1143, 1203, 1226];
+/** The SQLSTATEs with which a server stays connected. Every other error is that of a connection. */
+const UNAVAILABLE = /^(?!08|70)[0-9A-Z]{5}$/;
+
+/** Errors that share a SQLSTATE with wrong statements: no such database, missing rights, limits of the account. */
+const NOT_NOW: readonly unknown[] = [1044, 1049, 1142, 1143, 1203, 1226];
 
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
@@ -64,7 +64,8 @@ export const mariadb: Dialect = {
     // A row that changed since it was read, and a deadlock.
     if (errno === 1020 || errno === 1213) return 'busy';
     if (errno === 1205) return 'locked';
-    return FAULT.test(String(sqlState)) && !UNAVAILABLE.includes(errno) ? undefined : 'unavailable';
+    if (FAULT.test(String(sqlState)) && !NOT_NOW.includes(errno)) return undefined;
+    return UNAVAILABLE.test(String(sqlState)) ? 'unavailable' : 'lost';
   },
 
   discard: (connection) => (connection as PoolConnection).destroy(),

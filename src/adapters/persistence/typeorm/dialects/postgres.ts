@@ -6,10 +6,13 @@ import { Dialect } from './dialect.js';
 const SCHEMA_LOCK = 1_795_132_800;
 
 /**
- * The classes of SQLSTATEs that are the statement's fault, but for missing rights
- * (https://www.postgresql.org/docs/current/errcodes-appendix.html). Every other error is the server's or the network's.
+ * The SQLSTATEs that are the statement's fault: all of these classes but missing rights
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
+
+/** The SQLSTATEs with which a server stays connected. Every other error is that of a connection. */
+const UNAVAILABLE = /^(?!08|25P|57P)\d/;
 
 /** The place of a row in the context of an error: the lock that was waited for is this row's, not its table's. */
 const ROW = /\(\d+,\d+\)/;
@@ -81,7 +84,8 @@ export const postgres: Dialect = {
     if (code === '23505') return 'duplicate';
     if (code === '40001' || code === '40P01') return 'busy';
     if (code === '55P03' && ROW.test(String(where))) return 'locked';
-    return FAULT.test(String(code)) ? undefined : 'unavailable';
+    if (FAULT.test(String(code))) return undefined;
+    return UNAVAILABLE.test(String(code)) ? 'unavailable' : 'lost';
   },
 
   discard: (connection) => {

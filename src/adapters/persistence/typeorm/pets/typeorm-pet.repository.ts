@@ -112,13 +112,9 @@ export class TypeOrmPetRepository extends PetRepository {
 
   private addAll(additions: readonly Addition[], deadline: number): Promise<(Added | Error)[]> {
     const work = (manager: EntityManager) => this.insertAll(manager, additions);
-    const options = {
-      deadline,
-      isRepeatable: additions.every(({ key }) => key),
-      isStatement: additions.every(({ key }) => !key),
-    };
+    const kind = additions.every(({ key }) => key) ? 'repeatable' : 'statement';
     const { observer } = this.database;
-    return observer.commit(additions.length, () => this.database.write('INSERT pet', work, options));
+    return observer.commit(additions.length, () => this.database.write('INSERT pet', work, deadline, kind));
   }
 
   private async insertAll(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
