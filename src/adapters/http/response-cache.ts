@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache';
 import type { HeaderList } from './send.js';
 
 /** The size of a cache, in bytes. */
-const CAPACITY = 16 * 1024 * 1024;
+const CAPACITY = 32 * 1024 * 1024;
 
 /** What an entry takes besides its target and body, in bytes. */
-const OVERHEAD = 1024;
+const OVERHEAD = 256;
 
 /** A response with status 200. */
 export interface CachedResponse {
