@@ -1,72 +1,43 @@
-import { MigrationInterface, QueryRunner, Table, TableColumnOptions, TableOptions } from 'typeorm';
-import { isMariadb, MARIADB_TEXT } from './schema-helpers.js';
+import { MigrationInterface, QueryRunner } from 'typeorm';
+import { ddlOf } from './schema-helpers.js';
 
 /** The catalogue, the API keys and their use, and the idempotency keys. */
 export class CreateTables1795132800000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const mariadb = isMariadb(runner);
-    const sqlite = runner.dataSource.options.type === 'better-sqlite3';
-    const text = (name: string, length: number, more: Partial<TableColumnOptions> = {}): TableColumnOptions => ({
-      name,
-      type: 'varchar',
-      length: String(length),
-      ...(mariadb && MARIADB_TEXT),
-      ...more,
-    });
-    const digest = text('digest', 64, { isPrimary: true });
-    // DDL ends a transaction there: a run that was cut short goes on with the table that it came to.
-    const create = (table: TableOptions) =>
-      runner.createTable(new Table({ ...table, ...(mariadb && { engine: 'InnoDB' }) }), mariadb);
-    const id: TableColumnOptions = {
-      name: 'id',
-      // Only a column of this very type can be SQLite's AUTOINCREMENT; it holds an int64 all the same.
-      type: sqlite ? 'integer' : 'bigint',
-      isPrimary: true,
-      isGenerated: true,
-      generationStrategy: 'increment',
-    };
-    await create({
-      name: 'pet',
-      columns: [id, text('name', 255), { name: 'category_id', type: 'bigint' }, text('status', 9)],
-      indices: [{ name: 'pet_status_id', columnNames: ['status', 'id'] }],
-    });
-    await create({
-      name: 'api_key',
-      columns: [
-        digest,
-        text('name', 64),
-        text('prefix', 16),
-        text('created_at', 24),
-        text('expires_at', 24, { isNullable: true }),
-        text('revoked_at', 24, { isNullable: true }),
-      ],
-    });
-    await create({
-      name: 'key_use',
-      columns: [
-        digest,
-        text('name', 64),
-        text('last_used_at', 24),
-        { name: 'get_pet_calls', type: 'bigint' },
-        text('last_get_pet_at', 24, { isNullable: true }),
-      ],
-    });
-    await create({
-      name: 'idempotency_key',
-      columns: [
-        text('scope', 64, { isPrimary: true }),
-        text('token', 255, { isPrimary: true }),
-        text('fingerprint', 64),
-        { name: 'pet_id', type: 'bigint' },
-        text('created_at', 24),
-      ],
-      indices: [{ name: 'idempotency_key_created_at', columnNames: ['created_at'] }],
-    });
+    const { text, id, tableOptions, ifNotExists } = ddlOf(runner);
+    await runner.query(`CREATE TABLE ${ifNotExists} pet (
+      ${id},
+      name ${text(255)} NOT NULL,
+      category_id bigint NOT NULL,
+      status ${text(9)} NOT NULL
+    ) ${tableOptions}`);
+    await runner.query(`CREATE INDEX ${ifNotExists} pet_status_id ON pet (status, id)`);
+    await runner.query(`CREATE TABLE ${ifNotExists} api_key (
+      digest ${text(64)} PRIMARY KEY NOT NULL,
+      name ${text(64)} NOT NULL,
+      prefix ${text(16)} NOT NULL,
+      created_at ${text(24)} NOT NULL,
+      expires_at ${text(24)},
+      revoked_at ${text(24)}
+    ) ${tableOptions}`);
+    await runner.query(`CREATE TABLE ${ifNotExists} key_use (
+      digest ${text(64)} PRIMARY KEY NOT NULL,
+      name ${text(64)} NOT NULL,
+      last_used_at ${text(24)} NOT NULL,
+      get_pet_calls bigint NOT NULL,
+      last_get_pet_at ${text(24)}
+    ) ${tableOptions}`);
+    await runner.query(`CREATE TABLE ${ifNotExists} idempotency_key (
+      scope ${text(64)} NOT NULL,
+      token ${text(255)} NOT NULL,
+      fingerprint ${text(64)} NOT NULL,
+      pet_id bigint NOT NULL,
+      created_at ${text(24)} NOT NULL,
+      PRIMARY KEY (scope, token)
+    ) ${tableOptions}`);
+    await runner.query(`CREATE INDEX ${ifNotExists} idempotency_key_created_at ON idempotency_key (created_at)`);
   }
-
   async down(runner: QueryRunner): Promise<void> {
-    for (const table of ['idempotency_key', 'key_use', 'api_key', 'pet']) {
-      await runner.dropTable(table, true);
-    }
+    for (const table of ['idempotency_key', 'key_use', 'api_key', 'pet']) await runner.dropTable(table, true);
   }
 }

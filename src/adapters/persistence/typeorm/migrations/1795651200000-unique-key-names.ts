@@ -1,5 +1,5 @@
 import { MigrationInterface, QueryRunner } from 'typeorm';
-import { addColumn, isMariadb } from './schema-helpers.js';
+import { ddlOf } from './schema-helpers.js';
 
 /**
  * Valid API keys have unique names from here on. Cursors need no secret: the table `installation` of release 1.0.0 is
@@ -7,23 +7,21 @@ import { addColumn, isMariadb } from './schema-helpers.js';
  */
 export class UniqueKeyNames1795651200000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await addColumn(runner, 'api_key', 'active_name', 'varchar(64)');
+    const { text, ifNotExists } = ddlOf(runner);
+    await runner.query(`ALTER TABLE api_key ADD COLUMN ${ifNotExists} active_name ${text(64)}`);
+    const now = new Date().toISOString();
+    const isValid = (key: string) =>
+      `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > '${now}')`;
     // Of several valid keys with one name the newest holds it.
-    const valid = (await runner.query(
-      `SELECT digest, name FROM api_key WHERE revoked_at IS NULL
-        AND (expires_at IS NULL OR expires_at > '${new Date().toISOString()}') ORDER BY created_at`,
-    )) as { digest: string; name: string }[];
-    const owners = new Map(valid.map(({ name, digest }) => [name, digest]));
-    for (const digest of owners.values())
-      await runner.query(`UPDATE api_key SET active_name = name WHERE digest = '${digest}'`);
-    await runner.query(
-      `CREATE UNIQUE INDEX ${isMariadb(runner) ? 'IF NOT EXISTS' : ''} api_key_active_name ON api_key (active_name)`,
-    );
-    await runner.dropTable('installation', true);
+    await runner.query(`UPDATE api_key SET active_name = name WHERE ${isValid('api_key')} AND NOT EXISTS (
+      SELECT 1 FROM api_key newer WHERE newer.name = api_key.name AND ${isValid('newer')}
+        AND (newer.created_at, newer.digest) > (api_key.created_at, api_key.digest)
+    )`);
+    await runner.query(`CREATE UNIQUE INDEX ${ifNotExists} api_key_active_name ON api_key (active_name)`);
+    await runner.query('DROP TABLE IF EXISTS installation');
   }
-
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(`DROP INDEX api_key_active_name ${isMariadb(runner) ? 'ON api_key' : ''}`);
+    await runner.dropIndex('api_key', 'api_key_active_name');
     await runner.query('ALTER TABLE api_key DROP COLUMN active_name');
   }
 }

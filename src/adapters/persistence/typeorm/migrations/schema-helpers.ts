@@ -1,25 +1,30 @@
 import { QueryRunner } from 'typeorm';
 
-/**
- * Whether the runner's database is MariaDB, whose DDL commits by itself: what a migration does there must be resumable.
- */
-export function isMariadb(runner: QueryRunner): boolean {
-  return runner.dataSource.options.type === 'mariadb';
+/** The SQL of a migration in which the databases differ. */
+export interface Ddl {
+  /** The type of a text, of at most so many characters, that is compared byte for byte. */
+  readonly text: (length: number) => string;
+  /** The column `id`, an int64 that is the primary key, and generated. */
+  readonly id: string;
+  /** What follows the columns of a table. */
+  readonly tableOptions: string;
+  /** For each table, column and index: DDL of MariaDB commits by itself, so that a migration must be resumable. */
+  readonly ifNotExists: string;
 }
 
-/**
- * What a text column of MariaDB needs to be compared byte for byte: other collations take "Zoë" for "Zoe", or "a " for
- * "a".
- */
-export const MARIADB_TEXT = { charset: 'utf8mb4', collation: 'utf8mb4_nopad_bin' };
-
-/**
- * Adds a nullable column of a type that all databases have, such as `bigint` or `varchar(64)`, unless it exists.
- * (TypeORM's `addColumn` copies a table of SQLite, and forgets the highest id of deleted rows.)
- */
-export async function addColumn(runner: QueryRunner, table: string, name: string, type: string): Promise<void> {
-  if (await runner.hasColumn(table, name)) return;
-  const { charset, collation } = MARIADB_TEXT;
-  const exact = isMariadb(runner) && type.startsWith('varchar') ? `CHARACTER SET ${charset} COLLATE ${collation}` : '';
-  await runner.query(`ALTER TABLE ${table} ADD COLUMN ${name} ${type} ${exact} NULL`);
+export function ddlOf(runner: QueryRunner): Ddl {
+  const { type } = runner.dataSource.options;
+  if (type !== 'mariadb') {
+    // SQLite generates ids only in a column of this very type, which holds an int64 all the same. TypeORM looks for the
+    // quotes.
+    const id = type === 'postgres' ? 'id bigserial PRIMARY KEY' : '"id" integer PRIMARY KEY AUTOINCREMENT NOT NULL';
+    return { text: (length) => `varchar(${length})`, id, tableOptions: '', ifNotExists: '' };
+  }
+  return {
+    // Other collations take "Zoë" for "Zoe", or "a " for "a".
+    text: (length) => `varchar(${length}) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin`,
+    id: 'id bigint AUTO_INCREMENT PRIMARY KEY',
+    tableOptions: 'ENGINE = InnoDB',
+    ifNotExists: 'IF NOT EXISTS',
+  };
 }
