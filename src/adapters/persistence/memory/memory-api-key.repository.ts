@@ -12,36 +12,30 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   add(key: ApiKey): Promise<void> {
     const conflict = this.conflict(key, key.name);
     if (conflict) return Promise.reject(conflict);
-    this.keys.set(key.digest, { ...key });
-    this.changes++;
+    this.set(key);
     return Promise.resolve();
   }
 
   find(digest: string): Promise<ApiKey | undefined> {
-    const key = this.keys.get(digest);
-    return Promise.resolve(key && { ...key });
+    return Promise.resolve(this.keys.get(digest));
   }
 
   list(): Promise<ApiKey[]> {
-    const oldestFirst = [...this.keys.values()].sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
-    return Promise.resolve(oldestFirst.map((key) => ({ ...key })));
+    return Promise.resolve([...this.keys.values()].sort((a, b) => Number(a.createdAt) - Number(b.createdAt)));
   }
 
   revoke(digest: string, at: Date): Promise<void> {
     const key = this.keys.get(digest);
-    if (key && !key.revokedAt) this.keys.set(digest, { ...key, revokedAt: at });
-    this.changes++;
+    if (key && !key.revokedAt) this.set({ ...key, revokedAt: at });
     return Promise.resolve();
   }
 
   rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
-    const stored = this.keys.get(old.digest);
-    if (!stored || !isDeepStrictEqual(stored, old)) return Promise.resolve(false);
+    if (!isDeepStrictEqual(this.keys.get(old.digest), old)) return Promise.resolve(false);
     const conflict = this.conflict(successor, retired.name);
     if (conflict) return Promise.reject(conflict);
-    this.keys.set(old.digest, { ...stored, ...retired });
-    this.keys.set(successor.digest, { ...successor });
-    this.changes++;
+    this.set({ ...old, ...retired });
+    this.set(successor);
     return Promise.resolve(true);
   }
 
@@ -59,11 +53,16 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   }
 
   uses(): Promise<KeyUse[]> {
-    return Promise.resolve([...this.used.values()].map((use) => ({ ...use })));
+    return Promise.resolve([...this.used.values()]);
   }
 
   version(): number {
     return this.changes;
+  }
+
+  private set(key: ApiKey): void {
+    this.keys.set(key.digest, key);
+    this.changes++;
   }
 
   /** Why a key cannot be stored while another one gets this name. */

@@ -10,37 +10,36 @@ import { NewPet, Pet } from '../../../domain/pets/pet.js';
 
 /** Pets in this process's memory, gone with it: for tests, and for trying the service out. */
 export class MemoryPetRepository extends PetRepository {
-  /** The pet with the id n stands at n − 1. Frozen copies go in, so that the same ones can come out. */
+  /** The pet with the id n stands at n − 1. */
   private readonly pets: Pet[] = [];
 
-  /** By scope and key, the oldest first, with the pet that was added. */
+  /** By scope and key, with the pet that was added. */
   private readonly keys = new Map<string, IdempotencyKey & { readonly pet: Pet }>();
 
   // Not declared async if nothing is awaited: the answer is there, and one promise carries it.
-  add(pet: NewPet, key?: IdempotencyKey): Promise<Added> {
-    if (!key) return Promise.resolve({ pet: this.store(pet), replayed: false });
-    const name = `${key.scope} ${key.key}`;
-    const earlier = this.keys.get(name);
+  add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
+    const name = key && `${key.scope} ${key.key}`;
+    const earlier = name && this.keys.get(name);
     if (earlier && key.at.getTime() - earlier.at.getTime() < IDEMPOTENCY_KEY_LIFETIME) {
       if (earlier.fingerprint !== key.fingerprint) return Promise.reject(new IdempotencyKeyReused());
       return Promise.resolve({ pet: earlier.pet, replayed: true });
     }
-    const added = this.store(pet);
-    this.keys.delete(name);
-    this.keys.set(name, { ...key, pet: added });
-    return Promise.resolve({ pet: added, replayed: false });
+    const pet = { id: BigInt(this.pets.length + 1), ...newPet };
+    this.pets.push(pet);
+    if (name) this.keys.set(name, { ...key, pet });
+    return Promise.resolve({ pet, replayed: false });
   }
 
   find(id: bigint): Promise<Pet | undefined> {
-    return Promise.resolve(id > 0n ? this.pets[Number(id) - 1] : undefined);
+    return Promise.resolve(this.pets[Number(id) - 1]);
   }
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
     const found: Pet[] = [];
-    const end = before === undefined ? this.pets.length : Math.min(this.pets.length, Number(before) - 1);
+    const end = Math.min(this.pets.length, Number(before ?? Infinity) - 1);
     for (let i = end - 1; i >= 0 && found.length < limit; i--) {
-      const pet = this.pets[i];
-      if (pet && (status === undefined || pet.status === status)) found.push(pet);
+      const pet = this.pets[i]!;
+      if (status === undefined || pet.status === status) found.push(pet);
     }
     return Promise.resolve(found);
   }
@@ -54,20 +53,8 @@ export class MemoryPetRepository extends PetRepository {
   }
 
   deleteIdempotencyKeys(before: Date): Promise<number> {
-    let forgotten = 0;
-    for (const [name, { at }] of this.keys) {
-      if (at >= before || forgotten === 1_000) break;
-      this.keys.delete(name);
-      forgotten++;
-    }
-    return Promise.resolve(forgotten);
-  }
-
-  private store(newPet: NewPet): Pet {
-    // A text of its own: one that was cut out of a body holds all of that.
-    const name = Buffer.from(newPet.name).toString();
-    const pet = Object.freeze({ id: BigInt(this.pets.length + 1), ...newPet, name });
-    this.pets.push(pet);
-    return pet;
+    const expired = [...this.keys].filter(([, { at }]) => at < before);
+    for (const [name] of expired) this.keys.delete(name);
+    return Promise.resolve(expired.length);
   }
 }
