@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
 import { quoted, DatabaseUnavailable, UsageError } from '../../../../application/errors.js';
-import { sqliteFile } from '../../sqlite-file.js';
+import { resolved } from '../../sqlite-file.js';
 import { said } from '../dialects/dialect.js';
 import { requireSchema, withDataSource } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
@@ -42,7 +42,7 @@ export async function makeBackup(file: string, target: string): Promise<Contents
  * nothing, if the backup is not sound, or another process has the database open.
  */
 export async function restoreBackup(file: string, backup: string): Promise<Restored> {
-  const from = sqliteFile(backup, true);
+  const from = resolved({ engine: 'sqlite', file: backup, mustExist: true }).file;
   // Where a symbolic link leads, even if no file exists there.
   const isLink = fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
   const database = fs.existsSync(file)
@@ -93,13 +93,11 @@ async function verify(file: string, name: string): Promise<Contents> {
  */
 function replace(file: string, made: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replace(/[:.]/g, '-')}`;
-  const lock = fs.existsSync(file) ? lockWithoutLog(file) : undefined;
+  const owner = fs.statSync(file, { throwIfNoEntry: false });
+  const lock = owner && lockWithoutLog(file);
   try {
     const existing = ['', ...LOGS].filter((end) => fs.existsSync(file + end));
-    if (lock && process.getuid?.() === 0) {
-      const { uid, gid } = fs.statSync(file);
-      fs.chownSync(made, uid, gid);
-    }
+    if (owner && process.getuid?.() === 0) fs.chownSync(made, owner.uid, owner.gid);
     for (const end of existing) fs.linkSync(file + end, kept + end);
     // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
     for (const end of LOGS) fs.rmSync(file + end, { force: true });
@@ -120,10 +118,7 @@ function lockWithoutLog(file: string): Libsql.Database {
   // In milliseconds: another command may be about to end.
   const connection = new Libsql(file, { timeout: 2_000 });
   try {
-    connection.exec('PRAGMA locking_mode = EXCLUSIVE');
-    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    connection.exec('PRAGMA journal_mode = DELETE');
-    connection.exec('BEGIN EXCLUSIVE');
+    connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
   } catch (error) {
     const code = String((error as { code?: string }).code);
     if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return connection;

@@ -1,5 +1,5 @@
-import { existsSync, statSync } from 'node:fs';
-import { EntityManager } from 'typeorm';
+import { statSync } from 'node:fs';
+import { DataSource, EntityManager } from 'typeorm';
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { ApiKey, retiredName } from '../../../../domain/keys/api-key.js';
 import { DatabaseLimits, DatabaseUrl, existing } from '../../database-url.js';
@@ -19,31 +19,23 @@ export async function inspectDatabase(
   limits: DatabaseLimits,
   configured: number,
 ): Promise<Finding[]> {
-  if (url.engine === 'memory')
-    return [ok('database', 'memory, which is lost with the process'), ...keyFindings([], configured)];
-  if (url.engine === 'sqlite' && (!existsSync(url.file) || statSync(url.file).size === 0))
-    return [ok('database', 'none yet: the first start creates it'), ...keyFindings([], configured)];
-  try {
-    return await withDataSource(
-      existing(url),
-      async (source, dialect) => {
-        const server = await serverFindings(dialect, source.manager);
-        const schema = await schemaFinding(source, dialect);
-        // Before the first migration they have no table.
-        const keys = await source
-          .getRepository(ApiKeySchema)
-          .find()
-          .catch(() => []);
-        return [ok('database', 'reached'), ...server, schema, ...keyFindings(keys, configured)];
-      },
-      limits,
-    );
-  } catch (error) {
-    return [
-      fail('database', said(error), 'DATABASE_URL must lead to one that can be used.'),
-      ok('API keys', `${configured} configured, the stored ones are not known`),
-    ];
-  }
+  const found = (database: string, keys: readonly ApiKey[] = []) => [
+    ok('database', database),
+    ...keyFindings(keys, configured),
+  ];
+  if (url.engine === 'memory') return found('memory, which is lost with the process');
+  if (url.engine === 'sqlite' && !statSync(url.file, { throwIfNoEntry: false })?.size)
+    return found('none yet: the first start creates it');
+  const inspect = async (source: DataSource, dialect: Dialect) => {
+    const server = await serverFindings(dialect, source.manager);
+    const schema = await schemaFinding(source, dialect);
+    // Before the first migration they have no table.
+    const keys = await source.manager.find(ApiKeySchema).catch(() => []);
+    return [...found('reached', keys), ...server, schema];
+  };
+  return withDataSource(existing(url), inspect, limits).catch((error: unknown) => [
+    fail('database', said(error), 'DATABASE_URL must lead to one that can be used.'),
+  ]);
 }
 
 async function serverFindings(dialect: Dialect, manager: EntityManager): Promise<Finding[]> {
