@@ -1,8 +1,15 @@
 import type { INestApplication } from '@nestjs/common';
-import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import {
+  DocumentBuilder,
+  OpenAPIObject,
+  OperationObject,
+  RequestBodyObject,
+  ResponseObject,
+  SwaggerModule,
+} from '@nestjs/swagger';
 import { HttpSettings } from '../http-settings.js';
-import { ALWAYS, DEPRECATED, headerRefs, headers } from './headers.js';
-import { SHARED_FAILURES, UNREADABLE } from './responses.js';
+import { ALWAYS, BY_STATUS, DEPRECATED, headers } from './headers.js';
+import { BODY_FAILURES, SHARED_FAILURES, UNREADABLE } from './responses.js';
 import { schemas } from './schemas.js';
 
 const DESCRIPTION = `A catalogue of animals offered in a store: list them, add one, get one.
@@ -16,12 +23,6 @@ as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
 - **Request ids.** Every response has an \`X-Request-Id\`; quote it when you ask for help. A request may have its own: \
 1 to 64 of \`A-Z a-z 0-9 . _ -\`.
 `;
-
-/** The operations of a path, by method. */
-type Operations = Record<
-  string,
-  { deprecated?: boolean; responses: Record<string, { headers?: object; $ref?: string }> }
->;
 
 /** The OpenAPI document of the operations below `/v1`. */
 export function openApiDocument(app: INestApplication): OpenAPIObject {
@@ -48,19 +49,21 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .build();
   config.info.contact = { name: 'The operator of the service, who issues the API keys' };
   config.components = { ...config.components, responses: { Unreadable: UNREADABLE }, headers, schemas };
-  const options = { onlyIncludeDecoratedEndpoints: true, autoTagControllers: false };
-  const { paths, ...document } = SwaggerModule.createDocument(app, config, options);
+  const { paths, ...document } = SwaggerModule.createDocument(app, config, { onlyIncludeDecoratedEndpoints: true });
   const relative: OpenAPIObject['paths'] = {};
   for (const [path, item] of Object.entries(paths)) {
     // Relative to the base address, which ends in /v1.
     relative[path.replace(/^\/v1/, '')] = item;
-    const operations = Object.values(item as Operations);
+    const operations = Object.values(item) as OperationObject[];
     // The headers belong to the path: every method of it has them.
-    const isDeprecated = operations.some(({ deprecated }) => deprecated);
-    const always = headerRefs(isDeprecated ? { ...ALWAYS, ...DEPRECATED } : ALWAYS);
-    for (const { responses } of operations) {
-      for (const [status, response] of Object.entries({ ...SHARED_FAILURES, ...responses }))
-        responses[status] = { ...response, headers: { ...always, ...response.headers } };
+    const ofPath = operations.some(({ deprecated }) => deprecated) ? { ...ALWAYS, ...DEPRECATED } : ALWAYS;
+    for (const { requestBody, responses } of operations) {
+      // The reader of bodies rejects other fields.
+      const body = (requestBody as RequestBodyObject | undefined)?.content['application/json']?.schema;
+      if (body) Object.assign(body, { unevaluatedProperties: false });
+      const all = { ...SHARED_FAILURES, ...(body && BODY_FAILURES), ...responses };
+      for (const [status, response] of Object.entries(all) as [string, ResponseObject][])
+        responses[status] = { ...response, headers: { ...ofPath, ...BY_STATUS[status], ...response.headers } };
       responses.default = { $ref: '#/components/responses/Unreadable' };
     }
   }

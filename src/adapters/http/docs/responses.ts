@@ -1,7 +1,7 @@
-import { ApiResponse } from '@nestjs/swagger';
+import { ApiResponse, ExamplesObject, ResponseObject } from '@nestjs/swagger';
 import { ERROR_STATUS, ErrorCode, MESSAGES } from '../errors/error-code.js';
-import { ALWAYS, headerRefs, type Headers } from './headers.js';
 import { namedSchema } from './schemas.js';
+import { ALWAYS } from './headers.js';
 
 /** An example message for each error code of a response. */
 export type Messages = Partial<Record<ErrorCode, string>>;
@@ -13,18 +13,15 @@ const ERROR = namedSchema('Error', {
   additionalProperties: false,
   properties: {
     code: { type: 'string', description: 'What went wrong, for programs.', enum: Object.keys(ERROR_STATUS) },
-    message: {
-      type: 'string',
-      description: 'What went wrong and how to fix it, for people. The wording may change.',
-    },
+    message: { type: 'string', description: 'What went wrong and how to fix it, for people. The wording may change.' },
     status: { type: 'integer', description: 'The HTTP status code of the response.', minimum: 400, maximum: 599 },
   },
 });
 
 /** Documents an error response; all codes of `messages` have the same status. */
-export function Failure(description: string, messages: Messages, headers?: Headers): MethodDecorator {
+export function Failure(description: string, messages: Messages): MethodDecorator {
   const [code] = Object.keys(messages) as [ErrorCode];
-  return ApiResponse({ status: ERROR_STATUS[code], ...failure(description, messages, headers) });
+  return ApiResponse({ status: ERROR_STATUS[code], ...failure(description, messages) });
 }
 
 /** The fixed messages of these codes. */
@@ -37,35 +34,37 @@ export const SHARED_FAILURES = {
   401: failure(
     'The API key is missing or invalid.',
     messages('api_key_missing', 'api_key_invalid', 'api_key_expired', 'api_key_revoked'),
-    { 'WWW-Authenticate': 'Challenge' },
   ),
   406: failure('The `Accept` header of the request excludes JSON. Nothing was done.', messages('not_acceptable')),
-  429: failure(
-    'Too many requests with this API key, or failed authentications from this address, in a minute.',
-    { rate_limited: 'This API key may make 600 requests in a minute; try again in 42 seconds.' },
-    { 'Retry-After': 'RetryAfter', RateLimit: 'RateLimit', 'RateLimit-Policy': 'RateLimitPolicy' },
-  ),
+  429: failure('Too many requests with this API key, or failed authentications from this address, in a minute.', {
+    rate_limited: 'This API key may make 600 requests in a minute; try again in 42 seconds.',
+  }),
   500: failure('The service failed. Its log has the reason, under the `X-Request-Id`.', messages('internal_error')),
-  503: failure(
-    'The database cannot respond now. The same request may succeed later.',
-    messages('service_unavailable'),
-    { 'Retry-After': 'RetryAfter' },
-  ),
+  503: failure('The database cannot respond now. The same request may succeed later.', messages('service_unavailable')),
+};
+
+/** The error responses that every operation with a body has besides. */
+export const BODY_FAILURES = {
+  413: failure('The body is larger than 64 KiB. Nothing was stored.', {
+    body_too_large: 'The body must have at most 65536 bytes.',
+  }),
+  415: failure('The body is not declared as `application/json` in UTF-8, or is compressed. Nothing was stored.', {
+    unsupported_media_type: 'Content-Type must be application/json, in UTF-8; not "text/plain".',
+  }),
 };
 
 /** The response to a request that reaches no operation; the default response of all of them. */
-export const UNREADABLE = failure(
-  'The request is not valid HTTP, too large or too slow.',
-  {
+export const UNREADABLE: ResponseObject = {
+  ...failure('The request is not valid HTTP, too large or too slow.', {
     bad_request: 'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2).',
     ...messages('uri_too_long', 'request_timeout', 'expectation_failed', 'headers_too_large'),
-  },
-  ALWAYS,
-);
+  }),
+  headers: ALWAYS,
+};
 
-function failure(description: string, messages: Messages, headers: Headers = {}) {
-  const all = Object.entries(messages) as [ErrorCode, string][];
-  const examples = all.map(([code, message]) => [code, { value: { code, message, status: ERROR_STATUS[code] } }]);
-  const json = { schema: ERROR, examples: Object.fromEntries(examples) as Record<string, { value: object }> };
-  return { description, headers: headerRefs(headers), content: { 'application/json': json } };
+function failure(description: string, messages: Messages): ResponseObject {
+  const examples: ExamplesObject = {};
+  for (const [code, message] of Object.entries(messages))
+    examples[code] = { value: { code, message, status: ERROR_STATUS[code as ErrorCode] } };
+  return { description, content: { 'application/json': { schema: ERROR, examples } } };
 }

@@ -1,18 +1,10 @@
-import type { OpenAPIObject } from '@nestjs/swagger';
+import type { ReferenceObject, SchemaObject } from '@nestjs/swagger';
 
-type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
-type Schema = Exclude<Schemas[string], { $ref: string }>;
-
-/** A reference to a schema of the document. */
-export interface Reference {
-  readonly $ref: string;
-}
-
-/** The schemas of the document, `components.schemas`. */
-export const schemas: Schemas = {};
+/** The schemas of the document, besides its DTOs: `components.schemas`. */
+export const schemas: Record<string, SchemaObject> = {};
 
 /** Adds a schema to the document, and returns a reference to it. */
-export function namedSchema(name: string, schema: Schema): Reference {
+export function namedSchema(name: string, schema: SchemaObject): ReferenceObject {
   schemas[name] = schema;
   return { $ref: `#/components/schemas/${name}` };
 }

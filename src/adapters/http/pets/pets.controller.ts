@@ -1,4 +1,5 @@
 import { All, Controller, Get, Param, PipeTransform, Post, Query, Req, Res, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { PetNotFound } from '../../../application/errors.js';
 import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { type PageQuery, PetService, type SentIdempotencyKey } from '../../../application/pets/pet.service.js';
@@ -30,6 +31,7 @@ class PetIdPipe implements PipeTransform<string, bigint> {
  * The three operations. Responses are sent by `sendJson` instead of returned: int64s must be exact, and Node 20 has no
  * `JSON.rawJSON`.
  */
+@ApiTags('pets')
 @Controller('v1/pets')
 export class PetsController {
   private readonly cache = new ResponseCache();
@@ -42,7 +44,7 @@ export class PetsController {
   ) {}
 
   @Get()
-  @ListPetsOperation()
+  @ListPetsOperation
   async listPets(
     @Query(PageQueryPipe) query: PageQuery,
     @Req() request: Request,
@@ -55,7 +57,7 @@ export class PetsController {
 
   @Post()
   @UseGuards(NoParametersGuard)
-  @CreatePetOperation()
+  @CreatePetOperation
   async createPet(
     @JsonObject(NewPetDto) newPet: NewPetDto,
     @Req() request: Request,
@@ -74,7 +76,7 @@ export class PetsController {
   /** Deprecated. To remove it, remove also `deprecation.ts`, and the count of its calls: `noteGetPet`. */
   @Get(':petId')
   @UseGuards(NoParametersGuard)
-  @GetPetOperation()
+  @GetPetOperation
   async getPet(
     @Param('petId', PetIdPipe) id: bigint,
     @Req() request: Request,

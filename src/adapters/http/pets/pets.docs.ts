@@ -3,7 +3,6 @@ import {
   ApiBody,
   ApiCreatedResponse,
   ApiExtension,
-  ApiExtraModels,
   ApiHeader,
   ApiOkResponse,
   ApiParam,
@@ -13,146 +12,150 @@ import {
 import { CURSOR_PATTERN } from '../../../application/pets/pet.service.js';
 import { headerRefs } from '../docs/headers.js';
 import { Failure, messages } from '../docs/responses.js';
-import { INT64, type Reference } from '../docs/schemas.js';
+import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
 import { DEFAULT_LIMIT, MAX_LIMIT } from './page-query.pipe.js';
-import { PET, PETS } from './pet.schemas.js';
 
-export function ListPetsOperation(): MethodDecorator {
-  return applyDecorators(
-    Operation({
-      operationId: 'listPets',
-      tags: ['pets'],
-      summary: 'List animals',
-      description: `Returns a page of the animals, newest first, optionally only those with one status.
+/** The schema of what `petJson` writes. */
+const PET = namedSchema('Pet', {
+  description: 'An animal of the catalogue: all fields of NewPet, and its identifier.',
+  allOf: [
+    { $ref: getSchemaPath(NewPetDto) },
+    {
+      type: 'object',
+      required: ['status', 'id'],
+      properties: {
+        // Repeated, since generated clients would else have it optional, as in NewPet.
+        status: { description: 'The availability of the animal.', allOf: [PET_STATUS] },
+        id: {
+          ...INT64,
+          description: 'Unique identifier, assigned by the service. A later animal has a larger one; none is reused.',
+          minimum: 1,
+          example: 1,
+        },
+      },
+    },
+  ],
+});
+
+const PETS = namedSchema('Pets', {
+  type: 'array',
+  description: 'A page of animals, newest first.',
+  items: PET,
+  maxItems: MAX_LIMIT,
+});
+
+export const ListPetsOperation = applyDecorators(
+  Operation({
+    operationId: 'listPets',
+    summary: 'List animals',
+    description: `Returns a page of the animals, newest first, optionally only those with one status.
 
 If more follow, the \`Link\` header with \`rel="next"\` has the address of the next page. Following these links yields \
 every animal that existed at the beginning exactly once, whatever is added meanwhile.`,
-    }),
-    ApiQuery({
-      name: 'limit',
-      required: false,
-      description: 'The maximum number of animals to return.',
-      schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
-    }),
-    ApiQuery({
-      name: 'status',
-      required: false,
-      description: 'Return only animals with this status.',
-      schema: PET_STATUS,
-    }),
-    ApiQuery({
-      name: 'cursor',
-      required: false,
-      description: `Where the page begins; absent for the first page. It comes from the \`Link\` header of the \
+  }),
+  ApiQuery({
+    name: 'limit',
+    required: false,
+    description: 'The maximum number of animals to return.',
+    schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+  }),
+  ApiQuery({
+    name: 'status',
+    required: false,
+    description: 'Return only animals with this status.',
+    schema: PET_STATUS,
+  }),
+  ApiQuery({
+    name: 'cursor',
+    required: false,
+    description: `Where the page begins; absent for the first page. It comes from the \`Link\` header of the \
 previous page, is opaque, valid for the same \`status\` only, and does not expire.`,
-      schema: { type: 'string', pattern: CURSOR_PATTERN },
-    }),
-    ApiOkResponse({
-      description: 'A page of animals; an empty array if there are none.',
-      schema: PETS,
-      headers: headerRefs({ Link: 'NextPage' }),
-    }),
-    Failure('A query parameter is unknown, repeated or invalid.', {
-      invalid_parameter: 'limit must be an integer from 1 to 100, not "1000".',
-      unknown_parameter: '"page" is not a query parameter of this operation. It has limit, status, cursor.',
-      repeated_parameter: 'status must be given once.',
-      ...messages('invalid_cursor'),
-    }),
-  );
-}
+    schema: { type: 'string', pattern: CURSOR_PATTERN },
+  }),
+  ApiOkResponse({
+    description: 'A page of animals; an empty array if there are none.',
+    schema: PETS,
+    headers: headerRefs({ Link: 'NextPage' }),
+  }),
+  Failure('A query parameter is unknown, repeated or invalid.', {
+    invalid_parameter: 'limit must be an integer from 1 to 100, not "1000".',
+    unknown_parameter: '"page" is not a query parameter of this operation. It has limit, status, cursor.',
+    repeated_parameter: 'status must be given once.',
+    ...messages('invalid_cursor'),
+  }),
+);
 
-export function CreatePetOperation(): MethodDecorator {
-  return applyDecorators(
-    Operation({
-      operationId: 'createPet',
-      tags: ['pets'],
-      summary: 'Add an animal',
-      description: `Adds an animal, and returns it with its \`id\` once it is on disk. The body may have at most 64 KiB.
+export const CreatePetOperation = applyDecorators(
+  Operation({
+    operationId: 'createPet',
+    summary: 'Add an animal',
+    description: `Adds an animal, and returns it with its \`id\` once it is on disk. The body may have at most 64 KiB.
 
 A client that retries, because a response can be lost, should send an \`Idempotency-Key\`.`,
-    }),
-    ApiHeader({
-      name: 'Idempotency-Key',
-      required: false,
-      description: `A unique value for this request, such as a UUID: however often the request is sent within \
+  }),
+  ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description: `A unique value for this request, such as a UUID: however often the request is sent within \
 24 hours, the animal is added at most once, and every 201 is the same. Its scope is the API key.`,
-      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
-    }),
-    ApiExtraModels(NewPetDto),
-    ApiBody({
-      required: true,
-      description: 'The animal to add.',
-      schema: { $ref: getSchemaPath(NewPetDto), unevaluatedProperties: false } as Reference,
-    }),
-    ApiCreatedResponse({
-      description: 'The animal was added.',
-      schema: PET,
-      headers: headerRefs({ Location: 'Location', 'Idempotent-Replayed': 'Replayed' }),
-    }),
-    Failure(
-      'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',
-      {
-        invalid_json: 'The body is not valid JSON (RFC 8259).',
-        invalid_body: 'The body must be a JSON object, not an array.',
-        duplicate_field: 'name must be given once.',
-        missing_field: 'name is required.',
-        invalid_field: 'status must be one of available, pending, sold, not "lost".',
-        unknown_field: '"Status" is not a field of this body. Did you mean "status"?',
-        unknown_parameter: '"dryRun" is not a query parameter of this operation. It has none.',
-        ...messages('invalid_idempotency_key'),
-      },
-    ),
-    Failure(
-      'The first request with this `Idempotency-Key` is still in flight. Retry to get its response.',
-      messages('idempotency_in_progress'),
-      { 'Retry-After': 'RetryAfter' },
-    ),
-    Failure(
-      'The `Idempotency-Key` was used before with another animal. Nothing was added.',
-      messages('idempotency_key_reused'),
-    ),
-    Failure('The body is larger than 64 KiB. Nothing was stored.', {
-      body_too_large: 'The body must have at most 65536 bytes.',
-    }),
-    Failure(
-      'The body is not declared as `application/json` in UTF-8, or is compressed. Nothing was stored.',
-      { unsupported_media_type: 'Content-Type must be application/json, in UTF-8; not "text/plain".' },
-      { Accept: 'AcceptedType', 'Accept-Encoding': 'AcceptedEncoding' },
-    ),
-    Failure(
-      'The database cannot respond now. The animal may have been added; with an `Idempotency-Key` the request can be ' +
-        'retried.',
-      messages('service_unavailable'),
-      { 'Retry-After': 'RetryAfter' },
-    ),
-  );
-}
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+  }),
+  ApiBody({ type: NewPetDto, description: 'The animal to add.' }),
+  ApiCreatedResponse({
+    description: 'The animal was added.',
+    schema: PET,
+    headers: headerRefs({ Location: 'Location', 'Idempotent-Replayed': 'Replayed' }),
+  }),
+  Failure(
+    'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',
+    {
+      invalid_json: 'The body is not valid JSON (RFC 8259).',
+      invalid_body: 'The body must be a JSON object, not an array.',
+      duplicate_field: 'name must be given once.',
+      missing_field: 'name is required.',
+      invalid_field: 'status must be one of available, pending, sold, not "lost".',
+      unknown_field: '"Status" is not a field of this body. Did you mean "status"?',
+      unknown_parameter: '"dryRun" is not a query parameter of this operation. It has none.',
+      ...messages('invalid_idempotency_key'),
+    },
+  ),
+  Failure(
+    'The first request with this `Idempotency-Key` is still in flight. Retry to get its response.',
+    messages('idempotency_in_progress'),
+  ),
+  Failure(
+    'The `Idempotency-Key` was used before with another animal. Nothing was added.',
+    messages('idempotency_key_reused'),
+  ),
+  Failure(
+    'The database cannot respond now. The animal may have been added; with an `Idempotency-Key` the request can be ' +
+      'retried.',
+    messages('service_unavailable'),
+  ),
+);
 
-export function GetPetOperation(): MethodDecorator {
-  return applyDecorators(
-    Operation({
-      operationId: 'getPet',
-      tags: ['pets'],
-      summary: 'Get an animal (to be removed on 5 December 2030)',
-      deprecated: true,
-      description: `**Deprecated, and to be removed on 5 December 2030.** \
+export const GetPetOperation = applyDecorators(
+  Operation({
+    operationId: 'getPet',
+    summary: 'Get an animal (to be removed on 5 December 2030)',
+    deprecated: true,
+    description: `**Deprecated, and to be removed on 5 December 2030.** \
 Use \`GET /pets\` with the \`status\` filter instead.
 
 Returns one animal by its identifier.`,
-    }),
-    ApiExtension('x-sunset', new Date(SUNSET).toISOString().slice(0, '2030-12-05'.length)),
-    ApiParam({
-      name: 'petId',
-      description: 'Identifier of the animal to retrieve.',
-      schema: { ...INT64, example: 1 },
-    }),
-    ApiOkResponse({ description: 'The animal.', schema: PET }),
-    Failure('A query parameter was given; this operation has none.', {
-      unknown_parameter: '"verbose" is not a query parameter of this operation. It has none.',
-    }),
-    Failure('No animal has this identifier, or it is not an int64.', messages('pet_not_found')),
-  );
-}
+  }),
+  ApiExtension('x-sunset', new Date(SUNSET).toISOString().slice(0, '2030-12-05'.length)),
+  ApiParam({
+    name: 'petId',
+    description: 'Identifier of the animal to retrieve.',
+    schema: { ...INT64, example: 1 },
+  }),
+  ApiOkResponse({ description: 'The animal.', schema: PET }),
+  Failure('A query parameter was given; this operation has none.', {
+    unknown_parameter: '"verbose" is not a query parameter of this operation. It has none.',
+  }),
+  Failure('No animal has this identifier, or it is not an int64.', messages('pet_not_found')),
+);
