@@ -31,7 +31,7 @@ export function serveDocs(app: NestExpressApplication): void {
       (request as Request).path.endsWith('.js') ? { ...document, servers } : document,
     swaggerOptions: {
       layout: 'BaseLayout',
-      plugins: [pagePlugin],
+      plugins: [{ wrapComponents: { responseBody: exactBody } }],
       persistAuthorization: true,
       deepLinking: false,
       syntaxHighlight: { theme: 'tomorrow-night' },
@@ -46,7 +46,11 @@ export function serveDocs(app: NestExpressApplication): void {
   for (const prefix of ['/docs', '/docs/docs']) app.useStaticAssets(ASSETS, { prefix, redirect: false });
 }
 
-/** Runs in the browser: SwaggerModule writes its text into the script of the page. */
-function pagePlugin(): unknown {
-  return (globalThis as { petstorePlugin?: () => unknown }).petstorePlugin?.();
+/**
+ * Runs in the browser, as SwaggerModule writes its text into the script of the page. Swagger UI formats JSON with
+ * JavaScript's numbers: a body with an int64 that they may round is shown as it is.
+ */
+function exactBody(Original: unknown, { React }: { React: { createElement(...args: unknown[]): unknown } }) {
+  return (props: { content: string }) =>
+    React.createElement(Original, /\d{16}/.test(props.content) ? { ...props, contentType: 'text/plain' } : props);
 }

@@ -9,17 +9,6 @@ document.head.append(
 // Swagger UI stores the key in localStorage, for ever; here for the tab only.
 Object.defineProperty(window, 'localStorage', { get: () => sessionStorage });
 
-// A plugin of Swagger UI; the options of SwaggerModule.setup name it.
-window.petstorePlugin = () => ({
-  wrapComponents: {
-    // Swagger UI formats JSON with JavaScript's numbers: a body with an int64 that they may round is shown as it is.
-    responseBody:
-      (Original, { React }) =>
-      (props) =>
-        React.createElement(Original, /\d{16}/.test(props.content) ? { ...props, contentType: 'text/plain' } : props),
-  },
-});
-
 // Accessible names, where Swagger UI gives none or another than the visible one, and keyboard access to what scrolls.
 const NAMES = {
   '#servers': 'Server',
