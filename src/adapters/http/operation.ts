@@ -1,33 +1,50 @@
-import { applyDecorators, CanActivate, ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
+import { applyDecorators, CanActivate, ExecutionContext, UseGuards } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiIncludeEndpoint, ApiOperation, type ApiOperationOptions } from '@nestjs/swagger';
+import { ApiIncludeEndpoint, ApiOperation, type ApiOperationOptions, ApiQuery } from '@nestjs/swagger';
 import { ApiError } from './errors/api-error.js';
+import { checkQuery, type QueryParameters } from './query/parameters.js';
 import type { Request } from './server/request.js';
 
 /** The operationId of a handler. */
 export const OperationId = Reflector.createDecorator<string>();
 
-/** Makes a handler an operation of the interface: part of its document, and with a check of `Accept`. */
-export function Operation(options: ApiOperationOptions & { readonly operationId: string }): MethodDecorator {
+interface OperationOptions extends ApiOperationOptions {
+  readonly operationId: string;
+  readonly query?: QueryParameters;
+}
+
+/** Makes a handler an operation of the interface: part of its document, and with checks of `Accept` and the query. */
+export function Operation({ query = {}, ...options }: OperationOptions): MethodDecorator {
   return applyDecorators(
     OperationId(options.operationId),
-    UseGuards(AcceptsJsonGuard),
+    UseGuards(new OperationGuard(query)),
     ApiIncludeEndpoint(),
     ApiOperation(options),
+    ...Object.entries(query).map(([name, { description, schema }]) =>
+      ApiQuery({ name, required: false, description, schema }),
+    ),
   );
 }
 
-/** Rejects a request whose `Accept` excludes JSON, before it has an effect (RFC 9110, section 12.5.1). */
-@Injectable()
-class AcceptsJsonGuard implements CanActivate {
+/** Rejects a request whose `Accept` excludes JSON, or whose query is invalid, before it has an effect. */
+class OperationGuard implements CanActivate {
+  constructor(private readonly query: QueryParameters) {}
+
   canActivate(context: ExecutionContext): true {
     const request = context.getArgByIndex<Request>(0);
-    const { accept } = request.headers;
-    // An empty list excludes nothing.
-    if (!accept) return true;
-    // Parameters besides the weight, such as a version or a charset, do not exclude JSON either.
-    request.headers.accept = accept.replace(/;(?!\s*q=)[^;,]*/gi, '');
-    if (request.accepts('application/json')) return true;
-    throw ApiError.of('not_acceptable');
+    if (!acceptsJson(request)) throw ApiError.of('not_acceptable');
+    const { url } = request;
+    if (url.includes('?')) checkQuery(new URLSearchParams(url.slice(url.indexOf('?'))), this.query);
+    return true;
   }
+}
+
+/** Whether `Accept` allows JSON (RFC 9110, section 12.5.1). */
+function acceptsJson(request: Request): boolean {
+  const { accept } = request.headers;
+  // An empty list excludes nothing.
+  if (!accept) return true;
+  // Parameters besides the weight, such as a version or a charset, do not exclude JSON either.
+  request.headers.accept = accept.replace(/;(?!\s*q=)[^;,]*/gi, '');
+  return request.accepts('application/json') !== false;
 }

@@ -1,25 +1,39 @@
-import { Injectable, PipeTransform } from '@nestjs/common';
-import type { PageQuery } from '../../../application/pets/pet.service.js';
+import type { PipeTransform } from '@nestjs/common';
+import { CURSOR_PATTERN, type PageQuery } from '../../../application/pets/pet.service.js';
 import { isPetStatus, PET_STATUSES } from '../../../domain/pets/pet.js';
-import { parameters } from '../query/parameters.js';
+import type { QueryParameters } from '../query/parameters.js';
+import { PET_STATUS } from './new-pet.dto.js';
 
 /** How many pets a page has if the client does not say, and how many it may have at most. */
-export const DEFAULT_LIMIT = 20;
+const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 100;
 
-const RULES = {
-  limit: (text: string) =>
-    /^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= MAX_LIMIT ? undefined : `an integer from 1 to ${MAX_LIMIT}`,
-  status: (text: string) => (isPetStatus(text) ? undefined : `one of ${PET_STATUSES.join(', ')}`),
-  // `PetService` checks it.
-  cursor: () => undefined,
+/** The query parameters of listPets. */
+export const PAGE_QUERY: QueryParameters = {
+  limit: {
+    description: 'The maximum number of animals to return.',
+    schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+    rule: (text) =>
+      /^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= MAX_LIMIT ? undefined : `an integer from 1 to ${MAX_LIMIT}`,
+  },
+  status: {
+    description: 'Return only animals with this status.',
+    schema: PET_STATUS,
+    rule: (text) => (isPetStatus(text) ? undefined : `one of ${PET_STATUSES.join(', ')}`),
+  },
+  cursor: {
+    description: `Where the page begins; absent for the first page. It comes from the \`Link\` header of the \
+previous page, is opaque, valid for the same \`status\` only, and does not expire.`,
+    schema: { type: 'string', pattern: CURSOR_PATTERN },
+    // `PetService` checks it.
+    rule: () => undefined,
+  },
 };
 
-/** Parses the query of listPets; throws one `ApiError` for all faults, in the order of the query. */
-@Injectable()
+/** The query of listPets, which is valid: its operation has checked the parameters. */
 export class PageQueryPipe implements PipeTransform<URLSearchParams, PageQuery> {
   transform(query: URLSearchParams): PageQuery {
-    const { limit = DEFAULT_LIMIT, status, cursor } = parameters(query, RULES);
+    const { limit = DEFAULT_LIMIT, status, cursor } = Object.fromEntries(query);
     return { limit: Number(limit), status: status as PageQuery['status'], cursor };
   }
 }

@@ -1,4 +1,4 @@
-import { All, Controller, Get, Param, PipeTransform, Post, Query, Req, Res, UseGuards } from '@nestjs/common';
+import { All, Controller, Get, Param, PipeTransform, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { PetNotFound } from '../../../application/errors.js';
 import { ApiKeyService } from '../../../application/keys/api-key.service.js';
@@ -9,7 +9,6 @@ import { DatabaseDeadline } from '../database-deadline.js';
 import { ApiError } from '../errors/api-error.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { HttpSettings } from '../http-settings.js';
-import { NoParametersGuard } from '../query/parameters.js';
 import { type CachedResponse, ResponseCache } from '../response-cache.js';
 import { sendJson } from '../send.js';
 import { Request } from '../server/request.js';
@@ -56,7 +55,6 @@ export class PetsController {
   }
 
   @Post()
-  @UseGuards(NoParametersGuard)
   @CreatePetOperation
   async createPet(
     @JsonObject(NewPetDto) newPet: NewPetDto,
@@ -75,7 +73,6 @@ export class PetsController {
 
   /** Deprecated. To remove it, remove also `deprecation.ts`, and the count of its calls: `noteGetPet`. */
   @Get(':petId')
-  @UseGuards(NoParametersGuard)
   @GetPetOperation
   async getPet(
     @Param('petId', PetIdPipe) id: bigint,

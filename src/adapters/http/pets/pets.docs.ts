@@ -6,17 +6,15 @@ import {
   ApiHeader,
   ApiOkResponse,
   ApiParam,
-  ApiQuery,
   getSchemaPath,
 } from '@nestjs/swagger';
-import { CURSOR_PATTERN } from '../../../application/pets/pet.service.js';
 import { headerRefs } from '../docs/headers.js';
 import { Failure, messages } from '../docs/responses.js';
 import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
-import { DEFAULT_LIMIT, MAX_LIMIT } from './page-query.pipe.js';
+import { MAX_LIMIT, PAGE_QUERY } from './page-query.pipe.js';
 
 /** The schema of what `petJson` writes. */
 const PET = namedSchema('Pet', {
@@ -55,25 +53,7 @@ export const ListPetsOperation = applyDecorators(
 
 If more follow, the \`Link\` header with \`rel="next"\` has the address of the next page. Following these links yields \
 every animal that existed at the beginning exactly once, whatever is added meanwhile.`,
-  }),
-  ApiQuery({
-    name: 'limit',
-    required: false,
-    description: 'The maximum number of animals to return.',
-    schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
-  }),
-  ApiQuery({
-    name: 'status',
-    required: false,
-    description: 'Return only animals with this status.',
-    schema: PET_STATUS,
-  }),
-  ApiQuery({
-    name: 'cursor',
-    required: false,
-    description: `Where the page begins; absent for the first page. It comes from the \`Link\` header of the \
-previous page, is opaque, valid for the same \`status\` only, and does not expire.`,
-    schema: { type: 'string', pattern: CURSOR_PATTERN },
+    query: PAGE_QUERY,
   }),
   ApiOkResponse({
     description: 'A page of animals; an empty array if there are none.',

@@ -1,22 +1,25 @@
-import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
+import type { ReferenceObject, SchemaObject } from '@nestjs/swagger';
 import { quoted } from '../../../application/errors.js';
 import { type Fault, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
-import type { Request } from '../server/request.js';
 
-/** For each query parameter of an operation: what a value must be if it is not valid, such as `a number`. */
-export type ParameterRules = Readonly<Record<string, (value: string) => string | undefined>>;
+/** An optional query parameter: its documentation, and what a value must be if it is not valid, such as `a number`. */
+interface QueryParameter {
+  readonly description: string;
+  readonly schema: SchemaObject | ReferenceObject;
+  readonly rule: (value: string) => string | undefined;
+}
 
-/** The query parameters by name. Throws an `ApiError` that names every one that is unknown, repeated or invalid. */
-export function parameters<Rules extends ParameterRules>(
-  query: URLSearchParams,
-  rules: Rules,
-): Partial<Record<keyof Rules, string>> {
-  const names = Object.keys(rules);
+/** The query parameters of an operation, by name. */
+export type QueryParameters = Readonly<Record<string, QueryParameter>>;
+
+/** Throws an `ApiError` that names every parameter of a query that is unknown, repeated or invalid. */
+export function checkQuery(query: URLSearchParams, parameters: QueryParameters): void {
+  const names = Object.keys(parameters);
   const faults: Fault[] = [];
-  const given = new Map<string, string>();
+  const given = new Set<string>();
   for (const [name, value] of query) {
-    const rule = names.includes(name) ? rules[name]?.(value) : undefined;
+    const rule = names.includes(name) ? parameters[name]?.rule(value) : undefined;
     if (!names.includes(name)) {
       const has = `It has ${names.join(', ') || 'none'}.`;
       const message = `${quoted(name)} is not a query parameter of this operation. ${has}${didYouMean(name, names)}`;
@@ -26,20 +29,7 @@ export function parameters<Rules extends ParameterRules>(
     } else if (rule !== undefined) {
       faults.push({ code: 'invalid_parameter', message: `${name} must be ${rule}, not ${quoted(value)}.` });
     }
-    given.set(name, value);
+    given.add(name);
   }
   throwFaults(faults);
-  return Object.fromEntries(given) as Partial<Record<keyof Rules, string>>;
-}
-
-/**
- * Rejects every query parameter. `@UseGuards` must stand above the operation's decorator: `Accept` is checked first.
- */
-@Injectable()
-export class NoParametersGuard implements CanActivate {
-  canActivate(context: ExecutionContext): true {
-    const { url } = context.getArgByIndex<Request>(0);
-    if (url.includes('?')) parameters(new URLSearchParams(url.slice(url.indexOf('?'))), {});
-    return true;
-  }
 }
