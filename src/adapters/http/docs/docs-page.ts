@@ -38,7 +38,6 @@ export function serveDocs(app: NestExpressApplication): void {
       tryItOutEnabled: true,
       displayRequestDuration: true,
       displayOperationId: true,
-      docExpansion: 'list',
       defaultModelsExpandDepth: 0,
     },
   });

@@ -4,7 +4,7 @@ import { namedSchema } from './schemas.js';
 import { ALWAYS } from './headers.js';
 
 /** An example message for each error code of a response. */
-export type Messages = Partial<Record<ErrorCode, string>>;
+type Messages = Partial<Record<ErrorCode, string>>;
 
 const ERROR = namedSchema('Error', {
   type: 'object',
@@ -31,6 +31,9 @@ export function messages(...codes: (keyof typeof MESSAGES)[]): Messages {
 
 /** The error responses that every operation has, by status; its own of the same status replaces one. */
 export const SHARED_FAILURES = {
+  400: failure('A query parameter was given; this operation has none.', {
+    unknown_parameter: '"verbose" is not a query parameter of this operation. It has none.',
+  }),
   401: failure(
     'The API key is missing or invalid.',
     messages('api_key_missing', 'api_key_invalid', 'api_key_expired', 'api_key_revoked'),

@@ -134,8 +134,5 @@ Returns one animal by its identifier.`,
     schema: { ...INT64, example: 1 },
   }),
   ApiOkResponse({ description: 'The animal.', schema: PET }),
-  Failure('A query parameter was given; this operation has none.', {
-    unknown_parameter: '"verbose" is not a query parameter of this operation. It has none.',
-  }),
   Failure('No animal has this identifier, or it is not an int64.', messages('pet_not_found')),
 );
