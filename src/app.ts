@@ -2,7 +2,7 @@ import { INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { serveDocs } from './adapters/http/docs/docs-page.js';
-import { DEPRECATED_ROUTE, deprecationHeaders } from './adapters/http/pets/deprecation.js';
+import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
 import type { Request } from './adapters/http/server/request.js';
@@ -29,7 +29,7 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const adapter = new PetStoreAdapter(settings, observe, (express) => {
     if (tracing) express.use((request, _response, next) => tracing.begin(request as Request, next));
     if (CORS_ORIGINS.length > 0) express.use(allowOrigins(CORS_ORIGINS));
-    express.route(DEPRECATED_ROUTE).all(deprecationHeaders(settings));
+    deprecateGetPet(express, settings);
   });
   const app = await NestFactory.create<NestExpressApplication>(AppModule.of(settings, metrics, tracing), adapter, {
     bodyParser: false,

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { RequestHandler } from 'express';
+import type { Express } from 'express';
 import type { HttpSettings } from '../http-settings.js';
 import type { Response } from '../server/response.js';
 
@@ -9,19 +9,16 @@ const DEPRECATION = '@1795132800';
 /** When getPet is to be removed, in the form of RFC 8594. */
 export const SUNSET = 'Thu, 05 Dec 2030 00:00:00 GMT';
 
-/** The route that is deprecated. */
-export const DEPRECATED_ROUTE = '/v1/pets/:petId';
-
 const logger = new Logger('getPet');
 
-/** Middleware that has every response of a route say that it is deprecated. */
-export function deprecationHeaders({ PUBLIC_BASE_URL: baseUrl }: HttpSettings): RequestHandler {
+/** Has every response on the path of getPet, errors included, say that it is deprecated. */
+export function deprecateGetPet(app: Express, { PUBLIC_BASE_URL: baseUrl }: HttpSettings): void {
   const docs = `${baseUrl.slice(0, -'/v1'.length)}/docs`;
   const links = `<${docs}>; rel="deprecation"; type="text/html", <${baseUrl}/pets>; rel="successor-version"`;
-  return (_request, response, next) => {
+  app.route('/v1/pets/:petId').all((_request, response, next) => {
     (response as Response).standing.push('Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links);
     next();
-  };
+  });
 }
 
 /** Warns, once the date has passed, that the operation still exists: a release removes it, not the clock. */
