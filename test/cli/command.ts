@@ -13,11 +13,8 @@ export class PetstoreCommand {
   /** The engine that `DATABASE_URL` names. */
   engine = 'memory';
 
-  constructor(
-    readonly store: OpenDatabase,
-    now?: () => number,
-  ) {
-    this.keys = new ApiKeyService(store.keys, [], now);
+  constructor(readonly store: OpenDatabase) {
+    this.keys = new ApiKeyService(store.keys, []);
     this.pets = new PetService(store.pets);
   }
 

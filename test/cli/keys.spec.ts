@@ -1,5 +1,6 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { memory, openStoreAt } from '../support/stores.js';
+import { setWallClock } from '../support/wall-clock.js';
 import { PetstoreCommand } from './command.js';
 
 const DAY = 86_400_000;
@@ -7,12 +8,12 @@ const KEY = /pets_\w{36}/;
 
 describe('petstore keys', () => {
   let command: PetstoreCommand;
-  let now: number;
 
   beforeEach(async () => {
-    now = Date.now();
-    command = new PetstoreCommand(await openStoreAt((await memory.create()).url), () => now);
+    command = new PetstoreCommand(await openStoreAt((await memory.create()).url));
   });
+
+  afterEach(() => void jest.useRealTimers());
 
   /** What a command prints; fails if it does not succeed. */
   async function printed(line: string): Promise<string> {
@@ -73,6 +74,8 @@ describe('petstore keys', () => {
   });
 
   it('rotate prints a new key, and what the old one is called for the overlap', async () => {
+    const now = Date.now();
+    setWallClock(now);
     const old = (await printed('keys create --name shop --quiet')).trim();
     const rotated = await json('keys rotate shop --overlap 12h');
     expect(rotated).toMatchObject({
@@ -81,7 +84,7 @@ describe('petstore keys', () => {
       old: { name: 'shop.old', prefix: old.slice(0, 9), expiresAt: new Date(now + DAY / 2).toISOString() },
     });
     expect(await command.keys.authenticate(rotated.key as string)).toMatchObject({ name: 'shop' });
-    now += DAY;
+    setWallClock(now + DAY);
     const text = await printed('keys rotate shop');
     expect(text).toContain('"shop.old"');
     expect(text).toMatch(KEY);
@@ -121,13 +124,13 @@ describe('petstore keys', () => {
   });
 
   it('callers lists the keys that call getPet, the latest first', async () => {
-    now = DAY;
+    setWallClock(DAY);
     const { key: till } = await command.keys.create('till');
     const { key: web } = await command.keys.create('web');
     const { key: shop } = await command.keys.create('shop');
     command.keys.noteGetPet(till);
     command.keys.noteUse(web);
-    now += DAY;
+    setWallClock(2 * DAY);
     for (let calls = 0; calls < 2; calls++) command.keys.noteGetPet(shop);
     await command.keys.recordUses();
     const [, ...lines] = (await printed('keys callers')).trimEnd().split('\n');

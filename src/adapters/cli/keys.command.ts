@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { IssuedKey } from '../../application/keys/api-key.service.js';
-import type { ApiKey } from '../../domain/keys/api-key.js';
+import { keyState } from '../../domain/keys/api-key.js';
 import type { DatabaseUrl } from '../persistence/database-url.js';
 import type { CommandContext } from './command-context.js';
 import { table } from './text.js';
@@ -63,9 +63,11 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .action(async (form: Form) => {
       const listed = await withServices(async ({ keys }) => {
         const used = new Map((await keys.uses()).map((use) => [use.digest, use.lastUsedAt]));
-        return (await keys.list()).map(({ digest, name, prefix, createdAt, expiresAt, revokedAt }) => {
+        return (await keys.list()).map(({ digest, ...key }) => {
+          const { name, prefix, createdAt, expiresAt, revokedAt } = key;
           const lastUsedAt = used.get(digest) ?? null;
-          return { name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state: state(revokedAt, expiresAt) };
+          const state = keyState(key);
+          return { name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state };
         });
       }, true);
       if (form.json) return json(listed);
@@ -104,11 +106,6 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
 function shown(url: DatabaseUrl): string {
   if (url.engine === 'memory') return 'memory:';
   return url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
-}
-
-function state(revokedAt: ApiKey['revokedAt'], expiresAt: ApiKey['expiresAt']): string {
-  if (revokedAt) return 'revoked';
-  return expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'valid';
 }
 
 /** To the second, in UTC; a dash for none. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { ApiKey, isIssuedKey, keyPrefix, keyText, retiredName } from '../../domain/keys/api-key.js';
+import { ApiKey, isIssuedKey, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRejected, UsageError } from '../errors.js';
 
@@ -26,13 +26,12 @@ export class ApiKeyService {
   /** Uses that are not stored yet, by the digest of the key. */
   private unrecorded = new Map<string, KeyUse>();
 
-  /** `configured` are the texts of further keys, which are valid but not stored. `now` is the wall clock. */
+  /** `configured` are the texts of further keys, which are valid but not stored. */
   constructor(
     private readonly keys: ApiKeyRepository,
     configured: readonly string[],
-    private readonly now: () => number = Date.now,
   ) {
-    const unlimited = { prefix: '', createdAt: new Date(now()), expiresAt: null, revokedAt: null };
+    const unlimited = { prefix: '', createdAt: new Date(), expiresAt: null, revokedAt: null };
     this.configured = new Map(
       configured.map((text, i) => {
         const digest = digestOf(text);
@@ -58,7 +57,7 @@ export class ApiKeyService {
    */
   async rotate(nameOrPrefix: string, overlap: number, expiresAt?: Date): Promise<IssuedKey & { readonly old: ApiKey }> {
     const found = await this.findValid(nameOrPrefix);
-    const now = this.now();
+    const now = Date.now();
     const lifetime = found.expiresAt && found.expiresAt.getTime() - found.createdAt.getTime();
     const issued = this.issue(found.name, expiresAt ?? (lifetime === null ? null : new Date(now + lifetime)));
     const retired = {
@@ -91,7 +90,7 @@ export class ApiKeyService {
   /** Revokes the valid key with this name or prefix. */
   async revoke(nameOrPrefix: string): Promise<ApiKey> {
     const key = await this.findValid(nameOrPrefix);
-    const revokedAt = new Date(this.now());
+    const revokedAt = new Date();
     await this.keys.revoke(key.digest, revokedAt);
     return { ...key, revokedAt };
   }
@@ -103,18 +102,18 @@ export class ApiKeyService {
    */
   authenticate(text: string): ApiKey | Promise<ApiKey> {
     const cached = this.cache.get(text);
-    if (cached && cached.version === this.keys.version() && this.isValid(cached.key)) return cached.key;
+    if (cached && cached.version === this.keys.version() && keyState(cached.key) === 'valid') return cached.key;
     return this.check(text);
   }
 
   /** Notes that the key was used now. */
   noteUse({ digest, name }: ApiKey): void {
-    this.note({ digest, name, lastUsedAt: new Date(this.now()), getPetCalls: 0, lastGetPetAt: null });
+    this.note({ digest, name, lastUsedAt: new Date(), getPetCalls: 0, lastGetPetAt: null });
   }
 
   /** Notes that getPet was called with the key now. */
   noteGetPet({ digest, name }: ApiKey): void {
-    const now = new Date(this.now());
+    const now = new Date();
     this.note({ digest, name, lastUsedAt: now, getPetCalls: 1, lastGetPetAt: now });
   }
 
@@ -141,7 +140,7 @@ export class ApiKeyService {
 
   private async findValid(nameOrPrefix: string): Promise<ApiKey> {
     const found = (await this.keys.list()).filter(({ name, prefix }) => [name, prefix].includes(nameOrPrefix));
-    const [key, ...others] = found.filter((key) => this.isValid(key));
+    const [key, ...others] = found.filter((key) => keyState(key) === 'valid');
     if (key && others.length === 0) return key;
     if (key) {
       const advice = 'Use a name or prefix that only one of them has; "petstore keys list" lists them.';
@@ -157,8 +156,8 @@ export class ApiKeyService {
     const digest = digestOf(text);
     const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);
     if (!key) throw new KeyRejected('invalid');
-    if (key.revokedAt) throw new KeyRejected('revoked');
-    if (!this.isValid(key)) throw new KeyRejected('expired');
+    const state = keyState(key);
+    if (state !== 'valid') throw new KeyRejected(state);
     this.cache.set(text, { key, version }, { start });
     return key;
   }
@@ -174,13 +173,9 @@ export class ApiKeyService {
 
   private issue(name: string, expiresAt: Date | null): IssuedKey {
     const text = keyText();
-    const createdAt = new Date(this.now());
+    const createdAt = new Date();
     const key = { digest: digestOf(text), name, prefix: keyPrefix(text), createdAt, expiresAt, revokedAt: null };
     return { text, key };
-  }
-
-  private isValid({ revokedAt, expiresAt }: ApiKey): boolean {
-    return !revokedAt && (!expiresAt || expiresAt.getTime() > this.now());
   }
 }
 

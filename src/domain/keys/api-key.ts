@@ -16,6 +16,12 @@ export interface ApiKey {
   readonly revokedAt: Date | null;
 }
 
+/** Whether a key is valid, by default now, and why it is not. */
+export function keyState({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, at = Date.now()) {
+  if (revokedAt) return 'revoked';
+  return expiresAt && expiresAt.getTime() <= at ? 'expired' : 'valid';
+}
+
 const MAX_NAME_LENGTH = 64;
 
 const RETIRED = '.old';

@@ -5,6 +5,7 @@ import { KeyUse } from '../../../src/application/keys/api-key-repository.port.js
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { KeyRejected, DatabaseUnavailable, UsageError } from '../../../src/application/errors.js';
 import { ApiKey, isIssuedKey } from '../../../src/domain/keys/api-key.js';
+import { setWallClock } from '../../support/wall-clock.js';
 
 const START = Date.parse('2026-11-20T12:00:00Z');
 const DAY = 86_400_000;
@@ -29,7 +30,6 @@ class TestKeys extends MemoryApiKeyRepository {
   }
 }
 
-let now: number;
 let keys: TestKeys;
 let service: ApiKeyService;
 
@@ -39,14 +39,14 @@ afterEach(() => {
 });
 
 beforeEach(() => {
-  now = START;
+  setWallClock(START);
   keys = new TestKeys();
   service = serviceWith();
 });
 
 /** The service of another process, with these configured keys. */
 function serviceWith(...configured: string[]): ApiKeyService {
-  return new ApiKeyService(keys, configured, () => now);
+  return new ApiKeyService(keys, configured);
 }
 
 /** Why a key is rejected; fails if it is not. */
@@ -112,9 +112,9 @@ describe('authenticating', () => {
 
   it('rejects a key from the moment of its expiry on, also one that is cached', async () => {
     const { text } = await service.create('shop', new Date(START + DAY));
-    now = START + DAY - 1;
+    setWallClock(START + DAY - 1);
     expect((await service.authenticate(text)).name).toBe('shop');
-    now = START + DAY;
+    setWallClock(START + DAY);
     expect(await reasonOf(text)).toBe('expired');
     expect(await reasonOf(text, serviceWith())).toBe('expired');
   });
@@ -132,7 +132,7 @@ describe('authenticating', () => {
   it('rejects a key 5 s after another replica has revoked it, though the clock is set back', async () => {
     let elapsed = 1;
     jest.spyOn(performance, 'now').mockImplementation(() => elapsed);
-    jest.useFakeTimers({ doNotFake: ['performance'] });
+    jest.useFakeTimers({ now: START, doNotFake: ['performance'] });
     const pass = (milliseconds: number) => {
       elapsed += milliseconds;
       jest.advanceTimersByTime(milliseconds);
@@ -149,7 +149,7 @@ describe('authenticating', () => {
     await service.authenticate(text);
     expect(keys.finds).toBe(1);
     await serviceWith().revoke('shop');
-    now -= DAY;
+    jest.setSystemTime(START - DAY);
     pass(4_000);
     expect(await reasonOf(text)).toBe('revoked');
   });
@@ -174,8 +174,8 @@ describe('revoking a key', () => {
   it('finds it by its name or its prefix', async () => {
     const { text, key } = await service.create('shop');
     await service.create('till');
-    now += 1_000;
-    const revoked = { ...key, revokedAt: new Date(now) };
+    setWallClock(Date.now() + 1_000);
+    const revoked = { ...key, revokedAt: new Date(Date.now()) };
     expect(await service.revoke(text.slice(0, 9))).toEqual(revoked);
     expect(await service.list()).toContainEqual(revoked);
     expect((await service.revoke('till')).name).toBe('till');
@@ -187,13 +187,13 @@ describe('revoking a key', () => {
 describe('rotating a key', () => {
   it('creates another key of that name, and renames the old one, which stays valid for the overlap', async () => {
     const { text: before, key: was } = await service.create('shop');
-    now += DAY;
+    setWallClock(Date.now() + DAY);
     const { text, key, old } = await service.rotate('shop', 7 * DAY);
-    expect(key).toMatchObject({ name: 'shop', createdAt: new Date(now), expiresAt: null, revokedAt: null });
-    expect(old).toEqual({ ...was, name: 'shop.old', expiresAt: new Date(now + 7 * DAY) });
-    now += 7 * DAY - 1;
+    expect(key).toMatchObject({ name: 'shop', createdAt: new Date(Date.now()), expiresAt: null, revokedAt: null });
+    expect(old).toEqual({ ...was, name: 'shop.old', expiresAt: new Date(Date.now() + 7 * DAY) });
+    setWallClock(Date.now() + 7 * DAY - 1);
     expect(await service.authenticate(before)).toEqual(old);
-    now += 1;
+    setWallClock(Date.now() + 1);
     expect(await reasonOf(before)).toBe('expired');
     expect(await service.authenticate(text)).toEqual(key);
   });
@@ -201,10 +201,12 @@ describe('rotating a key', () => {
   it('prolongs no old key, and gives the new one the same lifetime unless another is given', async () => {
     await service.create('shop', new Date(START + 90 * DAY));
     await service.create('till', new Date(START + 90 * DAY));
-    now += 89 * DAY;
+    setWallClock(Date.now() + 89 * DAY);
     const shop = await service.rotate('shop', 7 * DAY);
     expect([shop.old.expiresAt, shop.key.expiresAt]).toEqual([90, 179].map((days) => new Date(START + days * DAY)));
-    expect((await service.rotate('till', 7 * DAY, new Date(now + DAY))).key.expiresAt).toEqual(new Date(now + DAY));
+    expect((await service.rotate('till', 7 * DAY, new Date(Date.now() + DAY))).key.expiresAt).toEqual(
+      new Date(Date.now() + DAY),
+    );
   });
 
   it('fails while the key before the last is valid, and if the key is unknown, revoked or expired', async () => {
@@ -212,9 +214,9 @@ describe('rotating a key', () => {
     await service.create('shop', new Date(START + 2 * DAY));
     await service.rotate('shop', DAY);
     await expect(service.rotate('shop', DAY)).rejects.toThrow('"shop.old" already exists');
-    now += DAY;
+    setWallClock(Date.now() + DAY);
     await service.rotate('shop', DAY);
-    now += 2 * DAY;
+    setWallClock(Date.now() + 2 * DAY);
     await expect(service.rotate('shop', DAY)).rejects.toThrow('already revoked or expired');
   });
 
@@ -233,7 +235,7 @@ describe('the uses of a key', () => {
     const { key } = await configured.create('shop');
     configured.noteUse(key);
     configured.noteGetPet(key);
-    now += 1_000;
+    setWallClock(Date.now() + 1_000);
     configured.noteUse(key);
     expect(await configured.uses()).toEqual([]);
     await configured.recordUses();
@@ -242,7 +244,7 @@ describe('the uses of a key', () => {
     const uses = (await configured.uses()).sort((a, b) => (a.name < b.name ? -1 : 1));
     expect(uses).toMatchObject([
       { name: 'configured-1', getPetCalls: 0 },
-      { name: 'shop.old', getPetCalls: 1, lastGetPetAt: new Date(START), lastUsedAt: new Date(now) },
+      { name: 'shop.old', getPetCalls: 1, lastGetPetAt: new Date(START), lastUsedAt: new Date(Date.now()) },
     ]);
   });
 
@@ -251,12 +253,12 @@ describe('the uses of a key', () => {
     service.noteGetPet(key);
     keys.available = false;
     const failing = service.recordUses();
-    now += 1_000;
+    setWallClock(Date.now() + 1_000);
     service.noteUse(key);
     service.noteGetPet(key);
     await expect(failing).rejects.toThrow(DatabaseUnavailable);
     keys.available = true;
     await service.recordUses();
-    expect(await service.uses()).toMatchObject([{ getPetCalls: 2, lastUsedAt: new Date(now) }]);
+    expect(await service.uses()).toMatchObject([{ getPetCalls: 2, lastUsedAt: new Date(Date.now()) }]);
   });
 });

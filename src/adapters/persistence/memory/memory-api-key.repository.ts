@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { UsageError } from '../../../application/errors.js';
 import { ApiKeyRepository, KeyUse } from '../../../application/keys/api-key-repository.port.js';
-import { ApiKey } from '../../../domain/keys/api-key.js';
+import { ApiKey, keyState } from '../../../domain/keys/api-key.js';
 
 /** API keys in this process's memory, gone with it. */
 export class MemoryApiKeyRepository extends ApiKeyRepository {
@@ -69,7 +69,7 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   private conflict({ digest, createdAt }: ApiKey, name: string): Error | undefined {
     if (this.keys.has(digest)) return new Error('A key with this digest is stored already.');
     const isTaken = [...this.keys.values()].some(
-      (key) => key.name === name && !key.revokedAt && (!key.expiresAt || key.expiresAt > createdAt),
+      (key) => key.name === name && keyState(key, createdAt.getTime()) === 'valid',
     );
     return isTaken
       ? new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`)

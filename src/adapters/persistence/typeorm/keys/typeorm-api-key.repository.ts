@@ -1,7 +1,7 @@
 import { EntityManager, In, IsNull, LessThan, LessThanOrEqual, Or, Repository } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { ApiKeyRepository, KeyUse } from '../../../../application/keys/api-key-repository.port.js';
-import { ApiKey } from '../../../../domain/keys/api-key.js';
+import { ApiKey, keyState } from '../../../../domain/keys/api-key.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
 import { ApiKeySchema, KeyUseSchema, StoredApiKey } from './api-key.schema.js';
@@ -96,7 +96,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 }
 
 async function insert(keys: Repository<StoredApiKey>, key: ApiKey): Promise<void> {
-  const isValid = !key.revokedAt && (!key.expiresAt || key.expiresAt > key.createdAt);
+  const isValid = keyState(key, key.createdAt.getTime()) === 'valid';
   await keys.insert({ ...key, activeName: isValid ? key.name : null });
 }
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { DataSource, EntityManager } from 'typeorm';
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
-import { ApiKey, retiredName } from '../../../../domain/keys/api-key.js';
+import { ApiKey, keyState, retiredName } from '../../../../domain/keys/api-key.js';
 import { DatabaseLimits, DatabaseUrl, existing } from '../../database-url.js';
 import { Dialect, examine, said } from '../dialects/dialect.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
@@ -53,7 +53,7 @@ async function serverFindings(dialect: Dialect, manager: EntityManager): Promise
 function keyFindings(stored: readonly ApiKey[], configured: number): Finding[] {
   const now = Date.now();
   const left = ({ expiresAt }: ApiKey) => (expiresAt ? expiresAt.getTime() - now : Infinity);
-  const valid = stored.filter((key) => !key.revokedAt && left(key) > 0);
+  const valid = stored.filter((key) => keyState(key) === 'valid');
   const create = '"petstore keys create --name NAME" creates one.';
   const rotate = '"petstore keys rotate NAME --overlap 7d" replaces it.';
   const replaced = new Set(valid.map(({ name }) => retiredName(name)));
