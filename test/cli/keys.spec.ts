@@ -128,10 +128,10 @@ describe('petstore keys', () => {
     const { key: till } = await command.keys.create('till');
     const { key: web } = await command.keys.create('web');
     const { key: shop } = await command.keys.create('shop');
-    command.keys.noteGetPet(till);
+    command.keys.noteUse(till, true);
     command.keys.noteUse(web);
     setWallClock(2 * DAY);
-    for (let calls = 0; calls < 2; calls++) command.keys.noteGetPet(shop);
+    for (let calls = 0; calls < 2; calls++) command.keys.noteUse(shop, true);
     await command.keys.recordUses();
     const [, ...lines] = (await printed('keys callers')).trimEnd().split('\n');
     expect(lines.map((line) => line.split(/ {2,}/))).toEqual([

@@ -11,6 +11,22 @@ export interface KeyUse {
   readonly lastGetPetAt: Date | null;
 }
 
+/** Adds a use to those of the same key: adds up the calls, and keeps the latest times. */
+export function addUse(uses: Map<string, KeyUse>, use: KeyUse): void {
+  const { getPetCalls, lastUsedAt, lastGetPetAt } = uses.get(use.digest) ?? { ...use, getPetCalls: 0 };
+  uses.set(use.digest, {
+    ...use,
+    lastUsedAt: later(use.lastUsedAt, lastUsedAt),
+    getPetCalls: use.getPetCalls + getPetCalls,
+    lastGetPetAt: later(use.lastGetPetAt, lastGetPetAt),
+  });
+}
+
+/** The later one; null is before every other time. */
+function later<Time extends Date | null>(a: Time, b: Time): Time {
+  return Number(a) > Number(b) ? a : b;
+}
+
 /**
  * The API keys. Every method that returns a promise rejects with `DatabaseUnavailable` while the database does not
  * answer. `test/stores/api-key-repository.contract.ts` has a case for each sentence and runs on every adapter.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { ApiKey, isIssuedKey, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
-import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
+import { addUse, ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRejected, UsageError } from '../errors.js';
 
 /** How long a valid key is cached, in milliseconds. On PostgreSQL and MariaDB a revoked key is accepted for as long. */
@@ -24,7 +24,7 @@ export class ApiKeyService {
     ttl: CACHE_TTL,
   });
   /** Uses that are not stored yet, by the digest of the key. */
-  private unrecorded = new Map<string, KeyUse>();
+  private readonly unrecorded = new Map<string, KeyUse>();
 
   /** `configured` are the texts of further keys, which are valid but not stored. */
   constructor(
@@ -106,28 +106,22 @@ export class ApiKeyService {
     return this.check(text);
   }
 
-  /** Notes that the key was used now. */
-  noteUse({ digest, name }: ApiKey): void {
-    this.note({ digest, name, lastUsedAt: new Date(), getPetCalls: 0, lastGetPetAt: null });
-  }
-
-  /** Notes that getPet was called with the key now. */
-  noteGetPet({ digest, name }: ApiKey): void {
+  /** Notes that the key was used now, and whether to call getPet. */
+  noteUse({ digest, name }: ApiKey, isGetPet = false): void {
     const now = new Date();
-    this.note({ digest, name, lastUsedAt: now, getPetCalls: 1, lastGetPetAt: now });
+    const getPet = isGetPet ? { getPetCalls: 1, lastGetPetAt: now } : { getPetCalls: 0, lastGetPetAt: null };
+    addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
   }
 
   /** Stores the uses noted since the last call. If that fails, the next call stores them. */
   async recordUses(): Promise<void> {
-    if (this.unrecorded.size === 0) return;
-    const uses = this.unrecorded;
-    this.unrecorded = new Map();
+    const uses = [...this.unrecorded.values()];
+    if (uses.length === 0) return;
+    this.unrecorded.clear();
     try {
-      await this.keys.recordUses([...uses.values()]);
+      await this.keys.recordUses(uses);
     } catch (error) {
-      const later = this.unrecorded;
-      this.unrecorded = uses;
-      for (const use of later.values()) this.note(use);
+      for (const use of uses) addUse(this.unrecorded, use);
       throw error;
     }
   }
@@ -160,15 +154,6 @@ export class ApiKeyService {
     if (state !== 'valid') throw new KeyRejected(state);
     this.cache.set(text, { key, version }, { start });
     return key;
-  }
-
-  private note(use: KeyUse): void {
-    const earlier = this.unrecorded.get(use.digest);
-    this.unrecorded.set(use.digest, {
-      ...use,
-      getPetCalls: use.getPetCalls + (earlier?.getPetCalls ?? 0),
-      lastGetPetAt: use.lastGetPetAt ?? earlier?.lastGetPetAt ?? null,
-    });
   }
 
   private issue(name: string, expiresAt: Date | null): IssuedKey {

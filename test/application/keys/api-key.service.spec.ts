@@ -234,7 +234,7 @@ describe('the uses of a key', () => {
     configured.noteUse(await configured.authenticate('a-configured-key'));
     const { key } = await configured.create('shop');
     configured.noteUse(key);
-    configured.noteGetPet(key);
+    configured.noteUse(key, true);
     setWallClock(Date.now() + 1_000);
     configured.noteUse(key);
     expect(await configured.uses()).toEqual([]);
@@ -250,12 +250,12 @@ describe('the uses of a key', () => {
 
   it('are stored by the next call if the database does not answer, with those noted in the meantime', async () => {
     const { key } = await service.create('shop');
-    service.noteGetPet(key);
+    service.noteUse(key, true);
     keys.available = false;
     const failing = service.recordUses();
     setWallClock(Date.now() + 1_000);
     service.noteUse(key);
-    service.noteGetPet(key);
+    service.noteUse(key, true);
     await expect(failing).rejects.toThrow(DatabaseUnavailable);
     keys.available = true;
     await service.recordUses();

@@ -50,7 +50,7 @@ export class AuthGuard implements CanActivate {
     request.operation = this.reflector.get<string | undefined>(OperationId.KEY, context.getHandler());
     const key = await this.limits.authenticate(request, () => this.check(request));
     request.apiKey = key;
-    this.keys.noteUse(key);
+    this.keys.noteUse(key, request.operation === 'getPet');
     await this.limits.countRequest(key, context.getArgByIndex<Response>(1));
     return true;
   }

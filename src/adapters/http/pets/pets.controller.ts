@@ -1,7 +1,6 @@
 import { All, Controller, Get, Param, PipeTransform, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { PetNotFound } from '../../../application/errors.js';
-import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { type PageQuery, PetService, type SentIdempotencyKey } from '../../../application/pets/pet.service.js';
 import type { Pet } from '../../../domain/pets/pet.js';
 import { JsonObject } from '../body/body.decorator.js';
@@ -37,7 +36,6 @@ export class PetsController {
 
   constructor(
     private readonly pets: PetService,
-    private readonly keys: ApiKeyService,
     private readonly deadline: DatabaseDeadline,
     private readonly settings: HttpSettings,
   ) {}
@@ -71,7 +69,7 @@ export class PetsController {
     answerOtherMethod(request, response, 'GET, HEAD, POST, OPTIONS');
   }
 
-  /** Deprecated. To remove it, remove also `deprecation.ts`, and the count of its calls: `noteGetPet`. */
+  /** Deprecated. To remove it, remove also `deprecation.ts`, and the count of its calls: `getPetCalls`. */
   @Get(':petId')
   @GetPetOperation
   async getPet(
@@ -79,7 +77,6 @@ export class PetsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    if (request.apiKey) this.keys.noteGetPet(request.apiKey);
     const read = async () => ({ body: petJson(await this.deadline.wait(request, this.pets.get(id))), headers: [] });
     const { body } = await this.cache.get(request.url, this.pets.version(), read);
     sendJson(response, 200, body);

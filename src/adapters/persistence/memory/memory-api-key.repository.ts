@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { UsageError } from '../../../application/errors.js';
-import { ApiKeyRepository, KeyUse } from '../../../application/keys/api-key-repository.port.js';
+import { addUse, ApiKeyRepository, KeyUse } from '../../../application/keys/api-key-repository.port.js';
 import { ApiKey, keyState } from '../../../domain/keys/api-key.js';
 
 /** API keys in this process's memory, gone with it. */
@@ -40,15 +40,7 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   }
 
   recordUses(uses: readonly KeyUse[]): Promise<void> {
-    for (const use of uses) {
-      const before = this.used.get(use.digest) ?? { ...use, getPetCalls: 0 };
-      this.used.set(use.digest, {
-        ...use,
-        lastUsedAt: later(use.lastUsedAt, before.lastUsedAt),
-        getPetCalls: use.getPetCalls + before.getPetCalls,
-        lastGetPetAt: later(use.lastGetPetAt, before.lastGetPetAt),
-      });
-    }
+    for (const use of uses) addUse(this.used, use);
     return Promise.resolve();
   }
 
@@ -75,9 +67,4 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
       ? new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`)
       : undefined;
   }
-}
-
-/** The later one; null is before every other time. */
-function later<Time extends Date | null>(a: Time, b: Time): Time {
-  return Number(a) > Number(b) ? a : b;
 }
