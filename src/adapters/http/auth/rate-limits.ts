@@ -21,6 +21,12 @@ const WINDOW = 60;
 /** How long a worker waits for its primary, in milliseconds. */
 const PRIMARY_TIMEOUT = 1_000;
 
+/** What an answer beyond each limit says. */
+const RULES = {
+  key: (points: number) => `This API key may make ${points} requests in a minute`,
+  address: (points: number) => `An address may fail to authenticate ${points} times in a minute`,
+};
+
 /** How long after its last success an address may use a key although it has failed too often, in milliseconds. */
 const TRUSTED_FOR = 600_000;
 
@@ -74,16 +80,8 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /** Counts a request and adds the `RateLimit` headers to its response; throws `rate_limited` beyond the limit. */
-  countRequest(key: ApiKey, response: Response): void | Promise<void> {
-    if (this.requests) return this.count(this.requests, key, response);
-  }
-
-  private async count(limiter: RateLimiterAbstract, { digest }: ApiKey, response: Response): Promise<void> {
-    const result = await consume(limiter, digest);
-    if (!result) return;
-    response.standing.push(...rateLimitHeaders('key', limiter, result));
-    if (result.consumedPoints > limiter.points)
-      throw tooMany(`This API key may make ${limiter.points} requests in a minute`, result);
+  countRequest({ digest }: ApiKey, { standing }: Response): Promise<unknown> | undefined {
+    return this.requests && consume(this.requests, 'key', digest).then((headers) => standing.push(...headers));
   }
 
   /**
@@ -105,7 +103,7 @@ export class RateLimits implements OnApplicationShutdown {
       if (error instanceof KeyRejected) {
         // Revoked or expired: its failures count like those of any other key.
         this.trusted.delete(pair);
-        await consume(limiter, address);
+        await limiter.consume(address).catch(() => undefined);
       }
       throw error;
     }
@@ -117,13 +115,9 @@ export class RateLimits implements OnApplicationShutdown {
  * checked, however many arrive at once.
  */
 async function checkCounted(limiter: RateLimiterAbstract, address: string, check: KeyCheck): Promise<ApiKey> {
-  const result = await consume(limiter, address);
   let isFailure = false;
   try {
-    if (result && result.consumedPoints > limiter.points) {
-      const rule = `An address may fail to authenticate ${limiter.points} times in a minute`;
-      throw tooMany(rule, result, rateLimitHeaders('address', limiter, result));
-    }
+    await consume(limiter, 'address', address);
     return await check();
   } catch (error) {
     isFailure = error instanceof KeyRejected;
@@ -133,14 +127,22 @@ async function checkCounted(limiter: RateLimiterAbstract, address: string, check
   }
 }
 
-/** Consumes a point; undefined if it cannot be counted: a primary of workers that hangs must not fail requests. */
-async function consume(limiter: RateLimiterAbstract, key: string): Promise<RateLimiterRes | undefined> {
-  try {
-    return await limiter.consume(key);
-  } catch (result) {
-    // Beyond the limit it rejects with the count.
-    return result instanceof Error ? undefined : (result as RateLimiterRes);
-  }
+/** Consumes a point and resolves to the `RateLimit` headers; rejects with `rate_limited` beyond the limit. */
+async function consume(limiter: RateLimiterAbstract, policy: keyof typeof RULES, of: string): Promise<HeaderList> {
+  const { points } = limiter;
+  // Beyond the limit it rejects with the count.
+  const result = await limiter.consume(of).catch((excess: RateLimiterRes | Error) => excess);
+  // It cannot be counted: a primary of workers that hangs must not fail requests.
+  if (result instanceof Error) return [];
+  const seconds = Math.max(1, Math.ceil(result.msBeforeNext / 1000));
+  const left = Math.max(0, points - result.consumedPoints);
+  const headers = [
+    ...['RateLimit-Policy', `"${policy}";q=${points};w=${WINDOW}`],
+    ...['RateLimit', `"${policy}";r=${left};t=${seconds}`],
+  ];
+  if (result.consumedPoints <= points) return headers;
+  const message = `${RULES[policy](points)}; try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+  throw new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
 }
 
 /** An IPv4 address, or the first 64 bits of an IPv6 address, because a client has all addresses with the same ones. */
@@ -150,23 +152,4 @@ function networkOf(address: string): string {
   const [head = [], tail = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
   const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
   return [...head, ...zeros, ...tail].slice(0, 4).join(':');
-}
-
-function tooMany(rule: string, result: RateLimiterRes, headers: HeaderList = []): ApiError {
-  const seconds = secondsLeft(result);
-  const message = `${rule}; try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
-  return new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
-}
-
-function rateLimitHeaders(policy: string, { points }: RateLimiterAbstract, result: RateLimiterRes): string[] {
-  return [
-    'RateLimit-Policy',
-    `"${policy}";q=${points};w=${WINDOW}`,
-    'RateLimit',
-    `"${policy}";r=${Math.max(0, points - result.consumedPoints)};t=${secondsLeft(result)}`,
-  ];
-}
-
-function secondsLeft({ msBeforeNext }: RateLimiterRes): number {
-  return Math.max(1, Math.ceil(msBeforeNext / 1000));
 }
