@@ -1,10 +1,8 @@
 import { DynamicModule, Module } from '@nestjs/common';
 import { HttpModule } from './adapters/http/http.module.js';
-import type { Metrics } from './adapters/metrics/metrics.js';
 import type { DatabaseObserver } from './adapters/persistence/database-observer.js';
 import { PersistenceModule } from './adapters/persistence/persistence.module.js';
 import { ScheduledTasks } from './adapters/schedule/scheduled-tasks.js';
-import type { Tracing } from './adapters/tracing/tracing.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetRepository } from './application/pets/pet-repository.port.js';
@@ -14,11 +12,11 @@ import { databaseLimits, type Settings } from './settings.js';
 /** The application services, which are plain classes, on the database that the settings name. */
 @Module({})
 export class ApplicationModule {
-  static of(settings: Settings, observer?: DatabaseObserver): DynamicModule {
+  static of(settings: Settings, observers: readonly DatabaseObserver[]): DynamicModule {
     const { DATABASE_URL, API_KEYS, API_KEYS_FILE } = settings;
     return {
       module: ApplicationModule,
-      imports: [PersistenceModule.forUrl(DATABASE_URL, databaseLimits(settings), observer)],
+      imports: [PersistenceModule.forUrl(DATABASE_URL, databaseLimits(settings), together(observers))],
       providers: [
         {
           provide: PetService,
@@ -43,25 +41,26 @@ export class ApplicationModule {
  */
 @Module({})
 export class AppModule {
-  static of(settings: Settings, metrics?: Metrics, tracing?: Tracing): DynamicModule {
-    const application = ApplicationModule.of(settings, databaseObserver(tracing, metrics));
+  /** `observers` see what the database does; `observeLimits` receives whether Redis shares the rate limits. */
+  static of(
+    settings: Settings,
+    observers: readonly DatabaseObserver[],
+    observeLimits: (areShared: boolean) => void,
+  ): DynamicModule {
+    const application = ApplicationModule.of(settings, observers);
     return {
       module: AppModule,
-      imports: [application, HttpModule.of(settings, application, (areShared) => metrics?.limits(areShared))],
-      providers: [
-        // For their lifecycle hooks.
-        { provide: 'Metrics', useValue: metrics },
-        { provide: 'Tracing', useValue: tracing },
-      ],
+      imports: [application, HttpModule.of(settings, application, observeLimits)],
+      // For their lifecycle hooks.
+      providers: observers.map((observer) => ({ provide: observer.constructor, useValue: observer })),
     };
   }
 }
 
-/** Measures each query and commit inside its span. */
-function databaseObserver(tracing?: Tracing, metrics?: Metrics): DatabaseObserver | undefined {
-  if (!tracing || !metrics) return tracing ?? metrics;
+/** Runs each query and commit inside all observers, the last one outermost. */
+function together(observers: readonly DatabaseObserver[]): DatabaseObserver {
   return {
-    query: (summary, run) => tracing.query(summary, () => metrics.query(summary, run)),
-    commit: (pets, run) => tracing.commit(pets, () => metrics.commit(pets, run)),
+    query: (summary, run) => observers.reduce((inner, each) => () => each.query(summary, inner), run)(),
+    commit: (pets, run) => observers.reduce((inner, each) => () => each.commit(pets, inner), run)(),
   };
 }

@@ -24,17 +24,17 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const tracing = isTraced()
     ? new (await import('./adapters/tracing/tracing.js')).Tracing(packageJson.version, settings.DATABASE_URL.engine)
     : undefined;
-  const observers = [log, metrics, tracing].filter((each) => each !== undefined);
-  const observe = (request: FinishedRequest) => observers.forEach((each) => each.finish(request));
+  const observers = [metrics, tracing].filter((each) => each !== undefined);
+  const all = [log, ...observers];
+  const observe = (request: FinishedRequest) => all.forEach((each) => each.finish(request));
   const adapter = new PetStoreAdapter(settings, observe, (express) => {
     if (tracing) express.use((request, _response, next) => tracing.begin(request as Request, next));
     if (CORS_ORIGINS.length > 0) express.use(allowOrigins(CORS_ORIGINS));
     deprecateGetPet(express, settings);
   });
-  const app = await NestFactory.create<NestExpressApplication>(AppModule.of(settings, metrics, tracing), adapter, {
-    bodyParser: false,
-    abortOnError: false,
-  });
+  const module = AppModule.of(settings, observers, (areShared) => metrics?.limits(areShared));
+  const options = { bodyParser: false, abortOnError: false };
+  const app = await NestFactory.create<NestExpressApplication>(module, adapter, options);
   serveDocs(app);
   return app.init();
 }
