@@ -5,12 +5,10 @@ import { serveDocs } from './adapters/http/docs/docs-page.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
-import type { Request } from './adapters/http/server/request.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
 import type { FinishedRequest } from './application/finished-request.js';
 import { isTraced, type Settings } from './settings.js';
-import packageJson from '../package.json' with { type: 'json' };
 
 /** Creates the application that production serves, and every HTTP test; it does not listen yet. */
 export async function createApp(settings: Settings, log: Log): Promise<INestApplication> {
@@ -22,13 +20,13 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
       ? undefined
       : new (await import('./adapters/metrics/metrics.js')).Metrics(METRICS_PORT, METRICS_HOST);
   const tracing = isTraced()
-    ? new (await import('./adapters/tracing/tracing.js')).Tracing(packageJson.version, settings.DATABASE_URL.engine)
+    ? new (await import('./adapters/tracing/tracing.js')).Tracing(settings.DATABASE_URL.engine)
     : undefined;
   const observers = [metrics, tracing].filter((each) => each !== undefined);
   const all = [log, ...observers];
   const observe = (request: FinishedRequest) => all.forEach((each) => each.finish(request));
   const adapter = new PetStoreAdapter(settings, observe, (express) => {
-    if (tracing) express.use((request, _response, next) => tracing.begin(request as Request, next));
+    if (tracing) express.use((request, _response, next) => tracing.begin(request, next));
     if (CORS_ORIGINS.length > 0) express.use(allowOrigins(CORS_ORIGINS));
     deprecateGetPet(express, settings);
   });

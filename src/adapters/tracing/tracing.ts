@@ -22,8 +22,10 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
+import type { Request } from 'express';
 import type { FinishedRequest, TraceContext } from '../../application/finished-request.js';
 import { within } from '../../application/within.js';
+import packageJson from '../../../package.json' with { type: 'json' };
 
 /** How long a shutdown waits for the collector to accept the last spans, in milliseconds. */
 const FLUSH_TIMEOUT = 500;
@@ -31,41 +33,37 @@ const FLUSH_TIMEOUT = 500;
 /** The minimum time between two warnings, in milliseconds: a collector that is down fails every batch of spans. */
 const WARNING_INTERVAL = 60_000;
 
-const logger = new Logger('tracing');
+const { version } = packageJson;
 
-/** A request that is about to be handled. */
-interface StartedRequest {
-  readonly method: string;
-  /** The request target without its query. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  trace?: TraceContext | undefined;
-}
+const SERVICE = { [semconv.ATTR_SERVICE_NAME]: 'petstore', [semconv.ATTR_SERVICE_VERSION]: version };
+
+const logger = new Logger('tracing');
+let warnedAt = -Infinity;
+
+const ignore = () => undefined;
+diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
+setGlobalErrorHandler(warn);
 
 /** Traces requests, commits and queries with the OpenTelemetry SDK, which reads the `OTEL_*` variables itself. */
 export class Tracing implements OnApplicationShutdown {
-  private readonly provider: NodeTracerProvider;
-  private readonly tracer;
-  private readonly system: string;
+  private readonly provider = new NodeTracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes(SERVICE))
+      .merge(detectResources({ detectors: [envDetector, serviceInstanceIdDetector] })),
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+  });
+  private readonly tracer = this.provider.getTracer('petstore', version);
   private readonly spans = new WeakMap<TraceContext, Span>();
+  private readonly system: string;
 
-  /** `version` is that of the service, `engine` the scheme of its database URL. */
-  constructor(version: string, engine: string) {
-    logWarnings();
+  /** `engine` is the scheme of the database URL. */
+  constructor(engine: string) {
     this.system = engine === 'postgres' ? semconv.DB_SYSTEM_NAME_VALUE_POSTGRESQL : engine;
-    const defaults = { [semconv.ATTR_SERVICE_NAME]: 'petstore', [semconv.ATTR_SERVICE_VERSION]: version };
-    this.provider = new NodeTracerProvider({
-      resource: defaultResource()
-        .merge(resourceFromAttributes(defaults))
-        .merge(detectResources({ detectors: [envDetector, serviceInstanceIdDetector] })),
-      spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
-    });
     this.provider.register();
-    this.tracer = this.provider.getTracer('petstore', version);
   }
 
   /** Handles a request in a span, a child of the client's. Health checks are not traced. */
-  begin(request: StartedRequest, handle: () => void): void {
+  begin(request: Request & { trace?: TraceContext | undefined }, handle: () => void): void {
     const { method, path, headers } = request;
     if (path.startsWith('/health/')) return context.with(ROOT_CONTEXT, handle);
     const attributes = {
@@ -105,7 +103,6 @@ export class Tracing implements OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     const late = () => new Error(`The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`);
     await within(FLUSH_TIMEOUT, this.provider.shutdown(), late).catch(warn);
-    for (const api of [trace, context, propagation]) api.disable();
   }
 
   /** Runs in a child of the active span; without a span if none is active, or its request has finished. */
@@ -135,18 +132,9 @@ function errorType(error: unknown): string {
   return typeof code === 'string' ? code : constructor.name;
 }
 
-let warnedAt = -Infinity;
-
+/** Logs a warning or an error of the SDK. */
 function warn(trouble: unknown): void {
   if (performance.now() < warnedAt + WARNING_INTERVAL) return;
   warnedAt = performance.now();
   logger.warn(`OpenTelemetry: ${trouble instanceof Error ? trouble.message : String(trouble)}`);
-}
-
-/** Logs the warnings and errors of the SDK. */
-function logWarnings(): void {
-  const ignore = () => undefined;
-  const warnings = { error: warn, warn, info: ignore, debug: ignore, verbose: ignore };
-  diag.setLogger(warnings, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  setGlobalErrorHandler(warn);
 }
