@@ -7,7 +7,7 @@ import { ApiKeyRepository } from './application/keys/api-key-repository.port.js'
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetRepository } from './application/pets/pet-repository.port.js';
 import { PetService } from './application/pets/pet.service.js';
-import { databaseLimits, type Settings } from './settings.js';
+import type { Settings } from './settings.js';
 
 /** The application services, which are plain classes, on the database that the settings name. */
 @Module({})
@@ -16,7 +16,7 @@ export class ApplicationModule {
     const { DATABASE_URL, API_KEYS, API_KEYS_FILE } = settings;
     return {
       module: ApplicationModule,
-      imports: [PersistenceModule.forUrl(DATABASE_URL, databaseLimits(settings), together(observers))],
+      imports: [PersistenceModule.forUrl(DATABASE_URL, settings, together(observers))],
       providers: [
         {
           provide: PetService,

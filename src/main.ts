@@ -9,7 +9,7 @@ import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetService } from './application/pets/pet.service.js';
-import { databaseLimits, readSettings, settingFindings } from './settings.js';
+import { readSettings, settingFindings } from './settings.js';
 import packageJson from '../package.json' with { type: 'json' };
 
 // Each command imports what it needs: the primary of several workers, and the help, need next to nothing.
@@ -31,7 +31,7 @@ async function withServices<T>(use: (services: Services) => Promise<T>, mustExis
     );
   }
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
-  const database = await openDatabase(mustExist ? existing(url) : url, databaseLimits(settings), () => undefined);
+  const database = await openDatabase(mustExist ? existing(url) : url, settings, () => undefined);
   try {
     return await use({ keys: new ApiKeyService(database.keys, []), pets: new PetService(database.pets) });
   } finally {
@@ -47,7 +47,7 @@ async function check(): Promise<Finding[]> {
   const settings = readSettings();
   const { DATABASE_URL, API_KEYS, API_KEYS_FILE } = settings;
   const configured = API_KEYS.length + API_KEYS_FILE.length;
-  return [...findings, ...(await inspectDatabase(DATABASE_URL, databaseLimits(settings), configured))];
+  return [...findings, ...(await inspectDatabase(DATABASE_URL, settings, configured))];
 }
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { distance } from 'fastest-levenshtein';
 import { redisUrl } from './adapters/http/auth/redis.js';
-import { type DatabaseLimits, databaseUrl } from './adapters/persistence/database-url.js';
+import { databaseUrl } from './adapters/persistence/database-url.js';
 import { quoted, UsageError } from './application/errors.js';
 import { fail, Finding, ok, warn } from './application/finding.js';
-import { POOL_TIMEOUT } from './application/within.js';
 
 /** Throws `UsageError` with one line that begins with the name and repeats no secret. */
 type Parse<Value> = (name: string, text: string) => Value;
@@ -220,11 +219,6 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     throw new UsageError(`STOP_TIMEOUT must be more than STOP_DELAY, which is ${settings.STOP_DELAY}.`);
   }
   return settings;
-}
-
-/** Times in milliseconds. */
-export function databaseLimits({ STATEMENT_TIMEOUT, MAX_WAITING }: Settings): DatabaseLimits {
-  return { poolTimeout: POOL_TIMEOUT, statementTimeout: STATEMENT_TIMEOUT, maxWaiting: MAX_WAITING };
 }
 
 /** Checks the settings for `petstore check`. A misspelt name is reported: a misspelt RATE_LIMIT would limit nothing. */

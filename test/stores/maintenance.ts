@@ -4,10 +4,10 @@ import { makeBackup, Restored, restoreBackup } from '../../src/adapters/persiste
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
 import { inspectDatabase } from '../../src/adapters/persistence/typeorm/maintenance/check.js';
 import { Finding } from '../../src/application/finding.js';
-import { databaseLimits, readSettings } from '../../src/settings.js';
+import { readSettings } from '../../src/settings.js';
 import { fileOf } from './raw-query.js';
 
-const limits = databaseLimits(readSettings({}));
+const limits = readSettings({});
 
 const databaseAt = (url: string) => readSettings({ DATABASE_URL: url }).DATABASE_URL;
 

@@ -79,7 +79,7 @@ describe('SQLite', () => {
 
   it('rejects what has waited for a write for too long, and does not store it later', async () => {
     const { DATABASE_URL } = readSettings({ DATABASE_URL: store.url });
-    const limits = { poolTimeout: 100, statementTimeout: 100, maxWaiting: 1_000 };
+    const limits = { STATEMENT_TIMEOUT: 100, MAX_WAITING: 1_000 };
     const opened = await openDatabase(DATABASE_URL, limits, () => undefined);
     const { pets } = opened;
     another.exec('BEGIN IMMEDIATE');

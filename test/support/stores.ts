@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openDatabase, OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
-import { databaseLimits, readSettings } from '../../src/settings.js';
+import { readSettings } from '../../src/settings.js';
 import { sourceDigest } from './program.js';
 import { dropDatabase, query, withDatabase } from './sql.js';
 
@@ -68,5 +68,5 @@ async function sqliteTemplate(): Promise<string> {
 /** Opens the store at a URL, as the service does; if it lasts, what was stored there before is there. */
 export function openStoreAt(url: string): Promise<OpenDatabase> {
   const settings = readSettings({ DATABASE_URL: url });
-  return openDatabase(settings.DATABASE_URL, databaseLimits(settings), () => undefined);
+  return openDatabase(settings.DATABASE_URL, settings, () => undefined);
 }

@@ -42,14 +42,12 @@ export function existing<Url extends DatabaseUrl>(url: Url): Url {
   return url.engine === 'sqlite' ? { ...url, mustExist: true } : url;
 }
 
-/** Limits of waiting for a database, in milliseconds, and how many requests may wait. */
+/** The settings that limit the waits for a database. */
 export interface DatabaseLimits {
-  /** For a connection: a free one of the pool, or a new one. */
-  readonly poolTimeout: number;
-  /** For the answer to one statement; 0 for no limit. */
-  readonly statementTimeout: number;
+  /** For the answer to one statement, in milliseconds. */
+  readonly STATEMENT_TIMEOUT: number;
   /** How many requests may wait at a time; one more is rejected at once. */
-  readonly maxWaiting: number;
+  readonly MAX_WAITING: number;
 }
 
 const SCHEMES = {

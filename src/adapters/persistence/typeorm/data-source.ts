@@ -1,6 +1,7 @@
 import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
+import { POOL_TIMEOUT } from '../../../application/within.js';
 import { DatabaseLimits, LastingUrl, Tls } from '../database-url.js';
 import { connecting, Dialect } from './dialects/dialect.js';
 import { mariadb } from './dialects/mariadb.js';
@@ -29,7 +30,8 @@ const IDLE_TIMEOUT = 300_000;
  * a use it is for TypeORM's own work on the schema, which expects integers of SQLite that are numbers, not bigints.
  */
 export function dataSourceOptions(url: LastingUrl, use?: Use): DataSourceOptions {
-  const { poolSize = 2, poolTimeout = 10_000, statementTimeout } = use ?? {};
+  const { poolSize = 2, STATEMENT_TIMEOUT: statementTimeout } = use ?? {};
+  const poolTimeout = statementTimeout === undefined ? 10_000 : POOL_TIMEOUT;
   const common = {
     // Only an `integer` can be SQLite's AUTOINCREMENT.
     entities: [

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager } from 'typeorm';
 import { DatabaseUnavailable } from '../../../application/errors.js';
-import { within } from '../../../application/within.js';
+import { POOL_TIMEOUT, within } from '../../../application/within.js';
 import { DatabaseObserver } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
@@ -50,7 +50,7 @@ export class Database {
     readonly observer: DatabaseObserver,
   ) {
     this.dialect = dialectOf(url);
-    this.timeout = limits.poolTimeout + limits.statementTimeout;
+    this.timeout = POOL_TIMEOUT + limits.STATEMENT_TIMEOUT;
     const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
     const options = dataSourceOptions(url, { ...limits, poolSize });
     this.writes = new DataSource(options);
@@ -87,7 +87,7 @@ export class Database {
    * Runs the work of a request with a deadline; rejects at once if too many are pending, which would fill the memory.
    */
   admit<T>(work: (deadline: number) => Promise<T>): Promise<T> {
-    if (this.pending >= this.limits.maxWaiting)
+    if (this.pending >= this.limits.MAX_WAITING)
       return Promise.reject(new DatabaseUnavailable('Too many requests wait for the database.'));
     this.pending++;
     const running = work(performance.now() + this.timeout);
