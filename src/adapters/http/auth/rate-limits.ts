@@ -147,9 +147,7 @@ async function consume(limiter: RateLimiterAbstract, policy: keyof typeof RULES,
 
 /** An IPv4 address, or the first 64 bits of an IPv6 address, because a client has all addresses with the same ones. */
 function networkOf(address: string): string {
-  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
-  if (mapped !== undefined || !address.includes(':')) return mapped ?? address;
-  const [head = [], tail = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
-  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
-  return [...head, ...zeros, ...tail].slice(0, 4).join(':');
+  const unmapped = address.replace(/^::ffff:(?=[\d.]+$)/i, '');
+  const zeros = ':0'.repeat(9 - unmapped.split(':').length);
+  return unmapped.replace('::', `${zeros}:`).split(':').slice(0, 4).join(':');
 }
