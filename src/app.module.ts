@@ -13,7 +13,7 @@ import type { Settings } from './settings.js';
 @Module({})
 export class ApplicationModule {
   static of(settings: Settings, observers: readonly DatabaseObserver[]): DynamicModule {
-    const { DATABASE_URL, API_KEYS, API_KEYS_FILE } = settings;
+    const { DATABASE_URL, API_KEYS } = settings;
     return {
       module: ApplicationModule,
       imports: [PersistenceModule.forUrl(DATABASE_URL, settings, together(observers))],
@@ -25,7 +25,7 @@ export class ApplicationModule {
         },
         {
           provide: ApiKeyService,
-          useFactory: (keys: ApiKeyRepository) => new ApiKeyService(keys, [...API_KEYS, ...API_KEYS_FILE]),
+          useFactory: (keys: ApiKeyRepository) => new ApiKeyService(keys, API_KEYS),
           inject: [ApiKeyRepository],
         },
         ScheduledTasks,

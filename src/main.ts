@@ -45,9 +45,8 @@ async function check(): Promise<Finding[]> {
   if (findings.some(({ state }) => state === 'fail')) return findings;
   const { inspectDatabase } = await import('./adapters/persistence/typeorm/maintenance/check.js');
   const settings = readSettings();
-  const { DATABASE_URL, API_KEYS, API_KEYS_FILE } = settings;
-  const configured = API_KEYS.length + API_KEYS_FILE.length;
-  return [...findings, ...(await inspectDatabase(DATABASE_URL, settings, configured))];
+  const { DATABASE_URL, API_KEYS } = settings;
+  return [...findings, ...(await inspectDatabase(DATABASE_URL, settings, API_KEYS.length))];
 }
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {

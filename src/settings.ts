@@ -185,7 +185,10 @@ export const SETTINGS = {
   },
 } satisfies Readonly<Record<string, Setting<unknown>>>;
 
-/** The parsed values by name; undefined if a setting is neither set nor has a default. */
+/**
+ * The parsed values by name; undefined if a setting is neither set nor has a default. `API_KEYS` includes the keys of
+ * `API_KEYS_FILE`.
+ */
 export type Settings = {
   readonly [N in keyof typeof SETTINGS]:
     ReturnType<(typeof SETTINGS)[N]['parse']> | ((typeof SETTINGS)[N] extends { default: string } ? never : undefined);
@@ -209,7 +212,8 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     const text = env[name] || setting.default;
     return [name, text === undefined ? undefined : setting.parse(name, text)];
   });
-  const settings = Object.fromEntries(parsed) as Settings;
+  const given = Object.fromEntries(parsed) as Settings;
+  const settings = { ...given, API_KEYS: [...given.API_KEYS, ...given.API_KEYS_FILE] };
   if (settings.WEB_CONCURRENCY > 1 && settings.DATABASE_URL.engine === 'memory') {
     throw new UsageError(
       'WEB_CONCURRENCY must be 1 with DATABASE_URL=memory:, because each process would have its own pets.',
@@ -230,8 +234,7 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
     return near ? [warn(given, 'No setting has this name.', `Did you mean ${near}?`)] : [];
   });
   try {
-    const { API_KEYS, API_KEYS_FILE } = readSettings(env);
-    const short = [...API_KEYS, ...API_KEYS_FILE].filter((key) => key.length < 32).length;
+    const short = readSettings(env).API_KEYS.filter((key) => key.length < 32).length;
     const found = `${short} configured with less than 32 characters.`;
     const advice = 'Keys of 32 random characters or more cannot be guessed; "petstore keys create" makes one.';
     return [

@@ -240,8 +240,7 @@ describe('the settings', () => {
   it('read API keys from a file, one per line, besides those of API_KEYS', () => {
     const [first = '', ...others] = KEYS;
     for (const text of [others.join('\n'), `${others.join('\r\n')}\r\n\n`, others.join()]) {
-      const { API_KEYS, API_KEYS_FILE } = readSettings({ API_KEYS: first, API_KEYS_FILE: file(text) });
-      expect([...API_KEYS, ...API_KEYS_FILE]).toEqual(KEYS);
+      expect(readSettings({ API_KEYS: first, API_KEYS_FILE: file(text) }).API_KEYS).toEqual(KEYS);
     }
   });
 

@@ -12,9 +12,9 @@ const CREATE_KEY = '"npx petstore keys create --name NAME"';
  * unless one exists.
  */
 export async function greet(app: INestApplicationContext, address: string, settings: Settings, log: Log) {
-  const { NODE_ENV, API_KEYS, API_KEYS_FILE } = settings;
+  const { NODE_ENV, API_KEYS } = settings;
   const [base, docs] = [`${address}/v1`, `${address}/docs`];
-  const keys = API_KEYS.length + API_KEYS_FILE.length === 0 ? app.get(ApiKeyService) : undefined;
+  const keys = API_KEYS.length === 0 ? app.get(ApiKeyService) : undefined;
   if (NODE_ENV === 'production') {
     log.info('The pet store is open.', { version: packageJson.version, address: base, docs });
     const stored = await keys?.list().catch(ignoreUnavailable);
