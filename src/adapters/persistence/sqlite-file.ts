@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, realpathSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import { quoted, UsageError } from '../../application/errors.js';
 import { LastingUrl } from './database-url.js';
 
@@ -25,8 +25,9 @@ export function resolved<Url extends LastingUrl>(url: Url): Url {
     if (length === 0 || head.toString('latin1') === MAGIC) return { ...url, file: realpathSync(file) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    problem =
-      code === 'ENOENT' ? `does not exist (current folder: ${process.cwd()})` : `cannot be opened or created (${code})`;
+    // A relative path alone does not show that the command runs in the wrong folder.
+    const missing = isAbsolute(file) ? 'does not exist' : `does not exist in ${process.cwd()}`;
+    problem = code === 'ENOENT' ? missing : `cannot be opened or created (${code})`;
   }
   throw new UsageError(`${quoted(file)} must be a SQLite database${mustExist ? '' : ' or a new file'}; it ${problem}.`);
 }
