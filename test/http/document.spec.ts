@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { load } from 'js-yaml';
 import Libsql from 'libsql';
-import { ERROR_STATUS } from '../../src/adapters/http/errors/error-code.js';
+import { ERRORS } from '../../src/adapters/http/errors/error-code.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import type { OpenApi } from '../support/api-contract.js';
@@ -121,8 +121,8 @@ describe('the document', () => {
     const { NewPet, Error: error } = document.components.schemas;
     expect(Object.keys(NewPet?.properties as object)).toEqual(FIELDS.map(({ name }) => name));
     expect(NewPet?.required).toEqual(FIELDS.filter(({ required }) => required).map(({ name }) => name));
-    expect(error).toMatchObject({ properties: { code: { enum: Object.keys(ERROR_STATUS) } } });
-    for (const code of Object.keys(ERROR_STATUS)) expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    expect(error).toMatchObject({ properties: { code: { enum: Object.keys(ERRORS) } } });
+    for (const code of Object.keys(ERRORS)) expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
   });
 
   it('has the pattern of actual cursors', async () => {
@@ -271,6 +271,6 @@ describe('what the document describes', () => {
 
   it('is all there is: nothing in it was left out above', () => {
     expect(service.contract().unmet()).toEqual([]);
-    expect(Object.keys(ERROR_STATUS).filter((code) => !outcomes.has(code))).toEqual([]);
+    expect(Object.keys(ERRORS).filter((code) => !outcomes.has(code))).toEqual([]);
   });
 });

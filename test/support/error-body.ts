@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { ERROR_STATUS, ErrorCode } from '../../src/adapters/http/errors/error-code.js';
+import { type ErrorCode, ERRORS } from '../../src/adapters/http/errors/error-code.js';
 import type { Answer } from './connection.js';
 
 /** An Error body. */
@@ -13,7 +13,7 @@ export interface ErrorBody {
 export function expectErrorBody(answer: Answer): ErrorBody {
   const error = JSON.parse(answer.body) as ErrorBody;
   expect(Object.keys(error)).toEqual(['code', 'message', 'status']);
-  expect(ERROR_STATUS[error.code]).toBe(answer.status);
+  expect(ERRORS[error.code][0]).toBe(answer.status);
   expect(error.status).toBe(answer.status);
   expect(error.message).toMatch(/^.*\S.*[.?]$/su);
   expect(error.message).not.toMatch(/SELECT|INSERT|SQLITE|node:|\/src\/|\.[jt]s:\d|\n\s+at /);
@@ -30,6 +30,6 @@ export function expectErrorBody(answer: Answer): ErrorBody {
 /** Expects an answer to be the error of this code. */
 export function expectError(answer: Answer, code: ErrorCode): ErrorBody {
   const error = expectErrorBody(answer);
-  expect(error).toMatchObject({ code, status: ERROR_STATUS[code] });
+  expect(error).toMatchObject({ code, status: ERRORS[code][0] });
   return error;
 }

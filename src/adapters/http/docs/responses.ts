@@ -1,5 +1,5 @@
 import { ApiResponse, ExamplesObject, ResponseObject } from '@nestjs/swagger';
-import { ERROR_STATUS, ErrorCode, MESSAGES } from '../errors/error-code.js';
+import { type ErrorCode, ERRORS, type FixedCode } from '../errors/error-code.js';
 import { namedSchema } from './schemas.js';
 import { ALWAYS } from './headers.js';
 
@@ -12,7 +12,7 @@ const ERROR = namedSchema('Error', {
   required: ['code', 'message', 'status'],
   additionalProperties: false,
   properties: {
-    code: { type: 'string', description: 'What went wrong, for programs.', enum: Object.keys(ERROR_STATUS) },
+    code: { type: 'string', description: 'What went wrong, for programs.', enum: Object.keys(ERRORS) },
     message: { type: 'string', description: 'What went wrong and how to fix it, for people. The wording may change.' },
     status: { type: 'integer', description: 'The HTTP status code of the response.', minimum: 400, maximum: 599 },
   },
@@ -21,12 +21,12 @@ const ERROR = namedSchema('Error', {
 /** Documents an error response; all codes of `messages` have the same status. */
 export function Failure(description: string, messages: Messages): MethodDecorator {
   const [code] = Object.keys(messages) as [ErrorCode];
-  return ApiResponse({ status: ERROR_STATUS[code], ...failure(description, messages) });
+  return ApiResponse({ status: ERRORS[code][0], ...failure(description, messages) });
 }
 
 /** The fixed messages of these codes. */
-export function messages(...codes: (keyof typeof MESSAGES)[]): Messages {
-  return Object.fromEntries(codes.map((code) => [code, MESSAGES[code]]));
+export function messages(...codes: FixedCode[]): Messages {
+  return Object.fromEntries(codes.map((code) => [code, ERRORS[code][1]]));
 }
 
 /** The error responses that every operation has, by status; its own of the same status replaces one. */
@@ -68,6 +68,6 @@ export const UNREADABLE: ResponseObject = {
 function failure(description: string, messages: Messages): ResponseObject {
   const examples: ExamplesObject = {};
   for (const [code, message] of Object.entries(messages))
-    examples[code] = { value: { code, message, status: ERROR_STATUS[code as ErrorCode] } };
+    examples[code] = { value: { code, message, status: ERRORS[code as ErrorCode][0] } };
   return { description, content: { 'application/json': { schema: ERROR, examples } } };
 }

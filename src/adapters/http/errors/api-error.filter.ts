@@ -10,7 +10,7 @@ import {
 } from '../../../application/errors.js';
 import type { HeaderList } from '../send.js';
 import { ApiError, sendError } from './api-error.js';
-import { MESSAGES } from './error-code.js';
+import { ERRORS } from './error-code.js';
 
 /** When to retry while the database is not available, in seconds. */
 const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
@@ -54,5 +54,5 @@ function apiErrorOf(error: unknown): ApiError {
 function keyError({ reason, hint }: KeyRejected): ApiError {
   const challenge = reason === 'missing' ? 'Bearer realm="petstore"' : 'Bearer realm="petstore", error="invalid_token"';
   const code = `api_key_${reason}` as const;
-  return new ApiError(code, hint ?? MESSAGES[code], ['WWW-Authenticate', challenge]);
+  return new ApiError(code, hint ?? ERRORS[code][1], ['WWW-Authenticate', challenge]);
 }

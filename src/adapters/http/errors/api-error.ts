@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ClientError } from '../../../application/errors.js';
 import { type HeaderList, sendJson } from '../send.js';
-import { ERROR_STATUS, ErrorCode, MESSAGES } from './error-code.js';
+import { type ErrorCode, ERRORS, type FixedCode } from './error-code.js';
 
 /** An error response. */
 export class ApiError extends ClientError {
@@ -15,14 +15,14 @@ export class ApiError extends ClientError {
   }
 
   /** The error of a code that always has the same message. */
-  static of(code: keyof typeof MESSAGES, headers?: HeaderList): ApiError {
-    return new ApiError(code, MESSAGES[code], headers);
+  static of(code: FixedCode, headers?: HeaderList): ApiError {
+    return new ApiError(code, ERRORS[code][1], headers);
   }
 }
 
 /** Sends an error as its Error body. */
 export function sendError(response: ServerResponse, { code, message, headers }: ApiError): void {
-  const status = ERROR_STATUS[code];
+  const [status] = ERRORS[code];
   sendJson(response, status, JSON.stringify({ code, message, status }), headers);
 }
 
