@@ -1,10 +1,12 @@
 import { INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Express, NextFunction } from 'express';
 import { serveDocs } from './adapters/http/docs/docs-page.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
+import type { Request } from './adapters/http/server/request.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
 import type { FinishedRequest } from './application/finished-request.js';
@@ -25,14 +27,15 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const observers = [metrics, tracing].filter((each) => each !== undefined);
   const all = [log, ...observers];
   const observe = (request: FinishedRequest) => all.forEach((each) => each.finish(request));
-  const adapter = new PetStoreAdapter(settings, observe, (express) => {
-    if (tracing) express.use((request, _response, next) => tracing.begin(request, next));
-    if (CORS_ORIGINS.length > 0) express.use(allowOrigins(CORS_ORIGINS));
-    deprecateGetPet(express, settings);
-  });
+  const adapter = new PetStoreAdapter(settings, observe);
   const module = AppModule.of(settings, observers, (areShared) => metrics?.limits(areShared));
   const options = { bodyParser: false, abortOnError: false };
   const app = await NestFactory.create<NestExpressApplication>(module, adapter, options);
+  if (tracing) app.use((request: Request, _response: unknown, next: NextFunction) => tracing.begin(request, next));
+  if (CORS_ORIGINS.length > 0) app.use(allowOrigins(CORS_ORIGINS));
+  deprecateGetPet(adapter.getInstance<Express>(), settings);
+  // Behind these, so that an error of the head has the headers for CORS and deprecation, too.
+  app.use((request: Request, _response: unknown, next: NextFunction) => next(request.error));
   serveDocs(app);
   return app.init();
 }

@@ -51,14 +51,10 @@ const logger = new Logger('http');
 export class PetStoreAdapter extends ExpressAdapter {
   private readonly queues = new Map<Duplex, ConnectionQueue>();
 
-  /**
-   * `observe` is called once for each finished request, including those that could not be parsed; `middleware`, with
-   * the Express application before it has any routes.
-   */
+  /** `observe` is called once for each finished request, including those that could not be parsed. */
   constructor(
     private readonly settings: HttpSettings,
     private readonly observe: (request: FinishedRequest) => void,
-    middleware: (app: express.Express) => void = () => undefined,
   ) {
     const app = express();
     // Express creates its router with the first middleware, and the router reads these then.
@@ -67,9 +63,6 @@ export class PetStoreAdapter extends ExpressAdapter {
     app.disable('x-powered-by');
     // URLSearchParams removes one leading question mark; the query may itself begin with one, which must stay.
     app.set('query parser', (query: string | null | undefined) => new URLSearchParams(`?${query ?? ''}`));
-    middleware(app);
-    // Behind the middleware, so that an error of the head has the headers for CORS and deprecation, too.
-    app.use((request, _response, next) => next((request as Request).error));
     super(app);
   }
 
