@@ -1,5 +1,5 @@
 import { ArgumentsHost, Catch, ExceptionFilter, HttpException, Logger } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import {
   CursorRejected,
   IdempotencyInProgress,
@@ -21,15 +21,14 @@ export class ApiErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
   catch(error: unknown, host: ArgumentsHost): void {
-    const request = host.switchToHttp().getRequest<Request & { readonly id: string }>();
-    const response = host.switchToHttp().getResponse<Response>();
+    const response = host.switchToHttp().getResponse<Response & { readonly requestId: string }>();
+    const fields = { request: response.requestId };
     const apiError = apiErrorOf(error);
-    if (apiError.code === 'internal_error')
-      this.logger.error(error instanceof Error ? error.stack : error, { request: request.id });
+    if (apiError.code === 'internal_error') this.logger.error(error, fields);
     if (apiError.code === 'service_unavailable')
-      this.logger.warn((error as Error).cause ?? (error as Error).message, { request: request.id });
+      this.logger.warn((error as Error).cause ?? (error as Error).message, fields);
     // The client has received a part of another response.
-    if (response.headersSent && !response.writableEnded) request.destroy();
+    if (response.headersSent && !response.writableEnded) response.req.destroy();
     else sendError(response, apiError);
   }
 }
@@ -42,12 +41,10 @@ function apiErrorOf(error: unknown): ApiError {
   if (error instanceof IdempotencyKeyReused) return ApiError.of('idempotency_key_reused');
   if (error instanceof IdempotencyInProgress) return ApiError.of('idempotency_in_progress', RETRY_AFTER);
   if (error instanceof DatabaseUnavailable) return ApiError.of('service_unavailable', RETRY_AFTER);
-  const status =
-    error instanceof HttpException ? error.getStatus() : (error as { status?: unknown } | undefined)?.status;
+  // Nest makes one of an error of Express, too.
+  const status = error instanceof HttpException ? error.getStatus() : 500;
   if (status === 404) return ApiError.of('route_not_found');
-  if (typeof status === 'number' && status >= 400 && status < 500)
-    return new ApiError('bad_request', 'The request cannot be read.');
-  return ApiError.of('internal_error');
+  return status < 500 ? new ApiError('bad_request', 'The request cannot be read.') : ApiError.of('internal_error');
 }
 
 /** The error for a missing or invalid key, with the challenge of RFC 6750, section 3. */

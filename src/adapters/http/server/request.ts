@@ -1,12 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import express from 'express';
 import type { TraceContext } from '../../../application/finished-request.js';
 import type { ApiKey } from '../../../domain/keys/api-key.js';
 import type { ApiError } from '../errors/api-error.js';
-
-const ACCEPTED_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
 const ExpressRequest = IncomingMessage as unknown as Omit<typeof IncomingMessage, 'prototype'> &
@@ -31,17 +28,6 @@ export class Request extends ExpressRequest {
 
   /** Where it stands in a trace, if it is traced. */
   trace?: TraceContext | undefined;
-
-  private requestId?: string;
-
-  /** The client's own `X-Request-Id` if it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */
-  get id(): string {
-    if (this.requestId === undefined) {
-      const given = this.headers['x-request-id'];
-      this.requestId = typeof given === 'string' && ACCEPTED_REQUEST_ID.test(given) ? given : randomUUID();
-    }
-    return this.requestId;
-  }
 }
 
 // Request inherits from Express's prototype, and that from Node's.

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { ServerResponse } from 'node:http';
 import express from 'express';
 import type { FinishedRequest } from '../../../application/finished-request.js';
@@ -7,10 +8,15 @@ import type { Request } from './request.js';
 const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse, 'prototype'> &
   (new (request: Request) => express.Response & { req: Request });
 
+const ACCEPTED_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
 /** A response. */
 export class Response extends ExpressResponse {
+  /** The client's own `X-Request-Id` if it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */
+  readonly requestId = ACCEPTED_REQUEST_ID.exec(String(this.req.headers['x-request-id'] ?? ''))?.[0] ?? randomUUID();
+
   /** Headers that are sent with any status, errors included, whoever writes the head: names and values in turn. */
-  readonly standing = ['X-Request-Id', this.req.id, 'X-Content-Type-Options', 'nosniff'];
+  readonly standing = ['X-Request-Id', this.requestId, 'X-Content-Type-Options', 'nosniff'];
 
   /** Sends the head. `headers` are names and values in turn; those that Express has set one by one are sent, too. */
   override writeHead(status: number, ...[headers = []]: unknown[]): this {
@@ -21,7 +27,7 @@ export class Response extends ExpressResponse {
   outcome(): FinishedRequest {
     const { req: request } = this;
     return {
-      id: request.id,
+      id: this.requestId,
       method: request.method,
       route: (request.route as { path: string } | undefined)?.path,
       operation: request.operation ?? 'other',
