@@ -15,7 +15,7 @@ export async function readJsonText(request: IncomingMessage, response: ServerRes
   const { 'content-length': length, 'transfer-encoding': transfer } = request.headers;
   if (transfer === undefined && (length === undefined || Number(length) === 0)) return '';
   checkMediaType(request);
-  if (Number(length) > MAX_BODY) throw bodyTooLarge();
+  if (Number(length) > MAX_BODY) throw ApiError.of('body_too_large');
   // The server has rejected all other expectations (RFC 9110, section 10.1.1).
   if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
   const bytes = await readBytes(request, length === undefined ? MAX_BODY : Number(length));
@@ -47,14 +47,10 @@ function readBytes(request: IncomingMessage, length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafe(length);
     let size = 0;
     request.on('data', (chunk: Buffer) => {
-      if (size + chunk.length > length) return reject(bodyTooLarge());
+      if (size + chunk.length > length) return reject(ApiError.of('body_too_large'));
       size += chunk.copy(bytes, size);
     });
     request.on('end', () => resolve(bytes.subarray(0, size)));
     request.on('error', () => reject(new ApiError('bad_request', 'The body is incomplete.')));
   });
-}
-
-function bodyTooLarge(): ApiError {
-  return new ApiError('body_too_large', `The body must have at most ${MAX_BODY} bytes.`);
 }

@@ -48,9 +48,7 @@ export const SHARED_FAILURES = {
 
 /** The error responses that every operation with a body has besides. */
 export const BODY_FAILURES = {
-  413: failure('The body is larger than 64 KiB. Nothing was stored.', {
-    body_too_large: 'The body must have at most 65536 bytes.',
-  }),
+  413: failure('The body is larger than 64 KiB. Nothing was stored.', messages('body_too_large')),
   415: failure('The body is not declared as `application/json` in UTF-8, or is compressed. Nothing was stored.', {
     unsupported_media_type: 'Content-Type must be application/json, in UTF-8; not "text/plain".',
   }),

@@ -31,7 +31,7 @@ export const ERRORS = {
   not_acceptable: [406, 'Responses of this service are application/json, which the Accept header must allow.'],
   request_timeout: [408, 'The request did not arrive in time.'],
   idempotency_in_progress: [409, 'A request with this Idempotency-Key is in progress. Try again.'],
-  body_too_large: [413],
+  body_too_large: [413, 'The body must have at most 65536 bytes.'],
   uri_too_long: [414, 'The request target must have at most 12288 bytes.'],
   unsupported_media_type: [415],
   expectation_failed: [417, 'The only supported expectation is "Expect: 100-continue".'],
