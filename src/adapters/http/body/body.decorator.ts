@@ -1,7 +1,7 @@
 import { createParamDecorator, type Type } from '@nestjs/common';
 import { validateSync } from 'class-validator';
 import { quoted } from '../../../application/errors.js';
-import { type Fault, throwFaults } from '../errors/api-error.js';
+import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
 import { jsonMembers, type Member, shown } from './json-object.js';
 import { readJsonText } from './read-body.js';
@@ -28,22 +28,22 @@ function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]
   // Reversed: of several values the first is validated.
   Object.assign(instance, Object.fromEntries(members.filter(([name]) => fields.includes(name)).toReversed()));
   const broken = new Map(validateSync(instance, OPTIONS).map(({ property, constraints }) => [property, constraints]));
-  const faults: Fault[] = [];
+  const faults: ApiError[] = [];
   const given = new Set<string>();
   for (const [name, value] of members) {
     const [rule] = Object.values(broken.get(name) ?? {});
     if (!fields.includes(name)) {
       const message = `${quoted(name)} is not a field of this body.${didYouMean(name, fields)}`;
-      faults.push({ code: 'unknown_field', message });
+      faults.push(new ApiError('unknown_field', message));
     } else if (given.has(name)) {
-      faults.push({ code: 'duplicate_field', message: `${name} must be given once.` });
+      faults.push(new ApiError('duplicate_field', `${name} must be given once.`));
     } else if (rule !== undefined) {
-      faults.push({ code: 'invalid_field', message: `${rule.replace(GIVEN, () => shown(value))}.` });
+      faults.push(new ApiError('invalid_field', `${rule.replace(GIVEN, () => shown(value))}.`));
     }
     given.add(name);
   }
   for (const name of broken.keys()) {
-    if (!given.has(name)) faults.push({ code: 'missing_field', message: `${name} is required.` });
+    if (!given.has(name)) faults.push(new ApiError('missing_field', `${name} is required.`));
   }
   throwFaults(faults);
   return instance;

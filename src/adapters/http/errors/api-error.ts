@@ -29,14 +29,8 @@ export function sendError(response: ServerResponse, { code, message, headers }: 
 /** The most faults that a message names, so that it stays shorter than the request. */
 const MAX_NAMED = 10;
 
-/** What is invalid in a request. */
-export interface Fault {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
-/** Throws an `ApiError`, if there is a fault, that names the first ten and has the code of the very first. */
-export function throwFaults(faults: readonly Fault[]): void {
+/** Throws one error for all faults of a request, if it has any: it names the first ten, with the code of the first. */
+export function throwFaults(faults: readonly ApiError[]): void {
   const [first] = faults;
   if (!first) return;
   const messages = faults.slice(0, MAX_NAMED).map(({ message }) => message);

@@ -1,6 +1,6 @@
 import type { ReferenceObject, SchemaObject } from '@nestjs/swagger';
 import { quoted } from '../../../application/errors.js';
-import { type Fault, throwFaults } from '../errors/api-error.js';
+import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
 
 /** An optional query parameter: its documentation, and what a value must be if it is not valid, such as `a number`. */
@@ -16,18 +16,18 @@ export type QueryParameters = Readonly<Record<string, QueryParameter>>;
 /** Throws an `ApiError` that names every parameter of a query that is unknown, repeated or invalid. */
 export function checkQuery(query: URLSearchParams, parameters: QueryParameters): void {
   const names = Object.keys(parameters);
-  const faults: Fault[] = [];
+  const faults: ApiError[] = [];
   const given = new Set<string>();
   for (const [name, value] of query) {
     const rule = names.includes(name) ? parameters[name]?.rule(value) : undefined;
     if (!names.includes(name)) {
       const has = `It has ${names.join(', ') || 'none'}.`;
       const message = `${quoted(name)} is not a query parameter of this operation. ${has}${didYouMean(name, names)}`;
-      faults.push({ code: 'unknown_parameter', message });
+      faults.push(new ApiError('unknown_parameter', message));
     } else if (given.has(name)) {
-      faults.push({ code: 'repeated_parameter', message: `${name} must be given once.` });
+      faults.push(new ApiError('repeated_parameter', `${name} must be given once.`));
     } else if (rule !== undefined) {
-      faults.push({ code: 'invalid_parameter', message: `${name} must be ${rule}, not ${quoted(value)}.` });
+      faults.push(new ApiError('invalid_parameter', `${name} must be ${rule}, not ${quoted(value)}.`));
     }
     given.add(name);
   }
