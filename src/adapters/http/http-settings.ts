@@ -4,8 +4,6 @@ export abstract class HttpSettings {
   abstract readonly PUBLIC_BASE_URL: string;
   abstract readonly PRODUCTION_BASE_URL: string;
   abstract readonly STAGING_BASE_URL: string;
-  /** Empty: no CORS. */
-  abstract readonly CORS_ORIGINS: readonly string[];
   /** Requests of a key in a minute; undefined for no limit. */
   abstract readonly RATE_LIMIT: number | undefined;
   /** Failures to authenticate of an address in a minute; undefined for no limit. */
