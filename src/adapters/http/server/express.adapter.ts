@@ -74,22 +74,21 @@ export class PetStoreAdapter extends ExpressAdapter {
     class AppResponse extends Response {}
     app.request = Object.assign(AppRequest.prototype, { app });
     app.response = Object.assign(AppResponse.prototype, { app });
-    const { REQUEST_TIMEOUT: requestTimeout, KEEP_ALIVE_TIMEOUT: keepAliveTimeout, MAX_CONNECTIONS } = this.settings;
-    const headersTimeout = Math.min(HEADERS_TIMEOUT, requestTimeout);
-    const enqueue = (request: Request, response: Response) => this.queues.get(request.socket)?.add(response);
-    const options = {
+    const { REQUEST_TIMEOUT, KEEP_ALIVE_TIMEOUT, MAX_CONNECTIONS } = this.settings;
+    const headersTimeout = Math.min(HEADERS_TIMEOUT, REQUEST_TIMEOUT);
+    const server = createServer({
       IncomingMessage: AppRequest,
       ServerResponse: AppResponse,
       headersTimeout,
-      requestTimeout,
-      keepAliveTimeout,
+      requestTimeout: REQUEST_TIMEOUT,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
       requireHostHeader: false,
       highWaterMark: HIGH_WATER_MARK,
-    };
-    const server = createServer(options, enqueue);
+    });
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
-    server.on('checkContinue', enqueue).on('checkExpectation', enqueue);
+    for (const event of ['request', 'checkContinue', 'checkExpectation'])
+      server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
     server.timeout = IDLE_TIMEOUT;
     server.maxConnections = MAX_CONNECTIONS;
     // Their total size is limited, and beyond a number of headers Node would drop some silently.
