@@ -2,7 +2,6 @@ import { DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
 import { RateLimits } from './auth/rate-limits.js';
-import { DatabaseDeadline } from './database-deadline.js';
 import { DocsController } from './docs/docs.controller.js';
 import { ApiErrorFilter } from './errors/api-error.filter.js';
 import { UnmatchedController } from './errors/unmatched.controller.js';
@@ -29,7 +28,6 @@ export class HttpModule {
         { provide: RateLimits, useFactory: () => RateLimits.open(settings, observeLimits) },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_FILTER, useClass: ApiErrorFilter },
-        DatabaseDeadline,
       ],
     };
   }

@@ -3,7 +3,6 @@ import { Reflector } from '@nestjs/core';
 import { ApiKeyService } from '../../../application/keys/api-key.service.js';
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
-import { DatabaseDeadline } from '../database-deadline.js';
 import { OperationId } from '../operation.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
@@ -39,7 +38,6 @@ export class AuthGuard implements CanActivate {
   constructor(
     private readonly keys: ApiKeyService,
     private readonly limits: RateLimits,
-    private readonly deadline: DatabaseDeadline,
     private readonly reflector: Reflector,
   ) {}
 
@@ -58,7 +56,7 @@ export class AuthGuard implements CanActivate {
   private check(request: Request): ApiKey | Promise<ApiKey> {
     const found = this.keys.authenticate(bearerToken(request));
     // A cached key was not waited for, and so needs no timeout.
-    return found instanceof Promise ? this.deadline.wait(request, found) : found;
+    return found instanceof Promise ? request.waitFor(found) : found;
   }
 }
 

@@ -4,7 +4,6 @@ import { PetNotFound } from '../../../application/errors.js';
 import { type PageQuery, PetService, type SentIdempotencyKey } from '../../../application/pets/pet.service.js';
 import type { Pet } from '../../../domain/pets/pet.js';
 import { JsonObject } from '../body/body.decorator.js';
-import { DatabaseDeadline } from '../database-deadline.js';
 import { ApiError } from '../errors/api-error.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { HttpSettings } from '../http-settings.js';
@@ -36,7 +35,6 @@ export class PetsController {
 
   constructor(
     private readonly pets: PetService,
-    private readonly deadline: DatabaseDeadline,
     private readonly settings: HttpSettings,
   ) {}
 
@@ -47,7 +45,7 @@ export class PetsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const read = () => this.deadline.wait(request, this.page(query));
+    const read = () => request.waitFor(this.page(query));
     const { body, headers } = await this.cache.get(request.url, this.pets.version(), read);
     sendJson(response, 200, body, headers);
   }
@@ -59,7 +57,7 @@ export class PetsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const { pet, replayed } = await this.deadline.wait(request, this.pets.create(newPet, idempotencyKey(request)));
+    const { pet, replayed } = await request.waitFor(this.pets.create(newPet, idempotencyKey(request)));
     const location = ['Location', `${this.settings.PUBLIC_BASE_URL}/pets/${pet.id}`];
     sendJson(response, 201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
   }
@@ -77,7 +75,7 @@ export class PetsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const read = async () => ({ body: petJson(await this.deadline.wait(request, this.pets.get(id))), headers: [] });
+    const read = async () => ({ body: petJson(await request.waitFor(this.pets.get(id))), headers: [] });
     const { body } = await this.cache.get(request.url, this.pets.version(), read);
     sendJson(response, 200, body);
   }

@@ -7,6 +7,7 @@ import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import type { FinishedRequest } from '../../../application/finished-request.js';
+import { POOL_TIMEOUT } from '../../../application/within.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HttpSettings } from '../http-settings.js';
 import { ConnectionQueue } from './connection-queue.js';
@@ -72,9 +73,9 @@ export class PetStoreAdapter extends ExpressAdapter {
     // Each application has classes of its own, because Express reads `app` from the prototype.
     class AppRequest extends Request {}
     class AppResponse extends Response {}
-    app.request = Object.assign(AppRequest.prototype, { app });
+    const { REQUEST_TIMEOUT, KEEP_ALIVE_TIMEOUT, STATEMENT_TIMEOUT, MAX_CONNECTIONS } = this.settings;
+    app.request = Object.assign(AppRequest.prototype, { app, databaseTimeout: POOL_TIMEOUT + STATEMENT_TIMEOUT });
     app.response = Object.assign(AppResponse.prototype, { app });
-    const { REQUEST_TIMEOUT, KEEP_ALIVE_TIMEOUT, MAX_CONNECTIONS } = this.settings;
     const headersTimeout = Math.min(HEADERS_TIMEOUT, REQUEST_TIMEOUT);
     const server = createServer({
       IncomingMessage: AppRequest,

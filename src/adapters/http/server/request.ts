@@ -1,7 +1,9 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import express from 'express';
+import { DatabaseUnavailable } from '../../../application/errors.js';
 import type { TraceContext } from '../../../application/finished-request.js';
+import { within } from '../../../application/within.js';
 import type { ApiKey } from '../../../domain/keys/api-key.js';
 import type { ApiError } from '../errors/api-error.js';
 
@@ -23,11 +25,23 @@ export class Request extends ExpressRequest {
   /** When it arrived, on the clock of `performance.now()`. */
   readonly startedAt = performance.now();
 
-  /** How long it has waited for the database, in milliseconds. */
-  waited = 0;
+  /** How long it may wait for the database in all, in milliseconds; the adapter sets it. */
+  declare readonly databaseTimeout: number;
+
+  private waited = 0;
 
   /** Where it stands in a trace, if it is traced. */
   trace?: TraceContext | undefined;
+
+  /** Waits for the database; rejects with `DatabaseUnavailable` once the request has waited for too long in all. */
+  async waitFor<T>(result: Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    const late = () => new DatabaseUnavailable('The database did not answer in time.');
+    // The database itself bounds a single wait.
+    const value = await (this.waited === 0 ? result : within(this.databaseTimeout - this.waited, result, late));
+    this.waited += performance.now() - startedAt;
+    return value;
+  }
 }
 
 // Request inherits from Express's prototype, and that from Node's.
