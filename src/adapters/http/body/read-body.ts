@@ -12,13 +12,14 @@ const MAX_BODY = 65_536;
  * in UTF-8, without Content-Encoding, and it has at most 64 KiB.
  */
 export async function readJsonText(request: IncomingMessage, response: ServerResponse): Promise<string> {
-  const { 'content-length': length, 'transfer-encoding': transfer } = request.headers;
-  if (transfer === undefined && (length === undefined || Number(length) === 0)) return '';
+  const { 'content-length': declared, 'transfer-encoding': transfer, expect } = request.headers;
+  const length = Number(declared ?? (transfer === undefined ? 0 : MAX_BODY));
+  if (length === 0) return '';
   checkMediaType(request);
-  if (Number(length) > MAX_BODY) throw ApiError.of('body_too_large');
+  if (length > MAX_BODY) throw ApiError.of('body_too_large');
   // The server has rejected all other expectations (RFC 9110, section 10.1.1).
-  if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
-  const bytes = await readBytes(request, length === undefined ? MAX_BODY : Number(length));
+  if (expect && request.httpVersion === '1.1') response.writeContinue();
+  const bytes = await readBytes(request, length);
   if (!isUtf8(bytes))
     throw new ApiError('invalid_json', 'The body is not valid UTF-8, which JSON must be in (RFC 8259, section 8.1).');
   return bytes.toString();
