@@ -106,7 +106,6 @@ export class ConnectionQueue {
    */
   private linger(): void {
     this.current = undefined;
-    this.pending.length = 0;
     this.stopReading();
     this.socket.end();
     this.socket.resume();
