@@ -32,7 +32,7 @@ export function addDatabaseCommands(
     .action(async () => {
       const { migrate, withDataSource } = await import('../persistence/typeorm/schema.js');
       const url = lasting('DATABASE_URL', configured());
-      const names = await withDataSource(url, (_source, _dialect, found) => migrate(found));
+      const names = await withDataSource(url, (source) => migrate(source));
       print(names.length > 0 ? names.map((name) => `Applied ${name}.`).join('\n') : 'The schema is up to date.');
     });
 

@@ -30,7 +30,7 @@ const IDLE_TIMEOUT = 300_000;
  * a use it is for TypeORM's own work on the schema, which expects integers of SQLite that are numbers, not bigints.
  */
 export function dataSourceOptions(url: LastingUrl, use?: Use): DataSourceOptions {
-  const { poolSize = 2, STATEMENT_TIMEOUT: statementTimeout } = use ?? {};
+  const { poolSize = 1, STATEMENT_TIMEOUT: statementTimeout } = use ?? {};
   const poolTimeout = statementTimeout === undefined ? 10_000 : POOL_TIMEOUT;
   const common = {
     // Only an `integer` can be SQLite's AUTOINCREMENT.
@@ -113,8 +113,9 @@ export async function initialize(source: DataSource): Promise<void> {
   }
 }
 
-export function dialectOf({ engine }: LastingUrl): Dialect {
-  return { sqlite, postgres, mariadb }[engine];
+export function dialectOf({ options }: DataSource): Dialect {
+  const dialects: Partial<Record<DataSourceOptions['type'], Dialect>> = { 'better-sqlite3': sqlite, postgres, mariadb };
+  return dialects[options.type]!;
 }
 
 function tlsOptions({ mode, ca }: Tls) {

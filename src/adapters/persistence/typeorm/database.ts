@@ -5,7 +5,7 @@ import { POOL_TIMEOUT, within } from '../../../application/within.js';
 import { DatabaseObserver } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
-import { dataSourceOptions, dialectOf, initialize } from './data-source.js';
+import { dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
 import { connecting, Dialect, Failure, failureOf, NotWritable, prepare, said } from './dialects/dialect.js';
 import { collectGarbage } from './garbage.js';
 import { migrate } from './schema.js';
@@ -49,12 +49,12 @@ export class Database {
     private readonly report: (message: string) => void,
     readonly observer: DatabaseObserver,
   ) {
-    this.dialect = dialectOf(url);
     this.timeout = POOL_TIMEOUT + limits.STATEMENT_TIMEOUT;
     const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
     const options = dataSourceOptions(url, { ...limits, poolSize });
     this.writes = new DataSource(options);
     this.reads = new DataSource(options);
+    this.dialect = dialectOf(this.writes);
   }
 
   /**
@@ -230,9 +230,7 @@ export class Database {
       // A statement of SQLite that waits for a lock would block the event loop.
       if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
     }
-    // Before anything is changed: rejects a database that cannot be used.
-    await this.attempt(this.writes, () => Promise.resolve(), Infinity);
-    await migrate(this.url, this.report);
+    await withSource(dataSourceOptions(this.url), (source) => migrate(source, this.report));
     // SQLite's only connection for reads: it comes from no pool, so it need not be released.
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
-import { quoted, DatabaseUnavailable, UsageError } from '../../../../application/errors.js';
+import { quoted, UsageError } from '../../../../application/errors.js';
 import { resolved } from '../../sqlite-file.js';
 import { said } from '../dialects/dialect.js';
 import { requireSchema, withDataSource } from '../schema.js';
@@ -72,18 +72,18 @@ async function withTemporary<T>(file: string, use: (made: string) => Promise<T>)
 async function verify(file: string, name: string): Promise<Contents> {
   fs.chmodSync(file, 0o600);
   try {
-    const contents = await withDataSource({ engine: 'sqlite', file }, async (source, dialect) => {
+    const contents = await withDataSource({ engine: 'sqlite', file }, async (source) => {
       const [first] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
       if (first?.integrity_check !== 'ok') throw new Error(String(first?.integrity_check));
-      await requireSchema(source, dialect, name);
+      await requireSchema(source, name);
       await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
       return contentsOf(source.manager);
     });
     flush(file);
     return contents;
   } catch (error) {
-    if (error instanceof UsageError || error instanceof DatabaseUnavailable) throw error;
-    throw new UsageError(`${name} is damaged: ${said(error)}`, { cause: error });
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${name} cannot be verified: ${said((error as Error).cause ?? error)}`, { cause: error });
   }
 }
 

@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs';
-import { DataSource, EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { ApiKey, keyState, retiredName } from '../../../../domain/keys/api-key.js';
 import { DatabaseLimits, DatabaseUrl, existing } from '../../database-url.js';
-import { Dialect, examine, said } from '../dialects/dialect.js';
+import { dialectOf } from '../data-source.js';
+import { examine, said } from '../dialects/dialect.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
 import { schemaFinding, withDataSource } from '../schema.js';
 
@@ -26,9 +27,9 @@ export async function inspectDatabase(
   if (url.engine === 'memory') return found('memory, which is lost with the process');
   if (url.engine === 'sqlite' && !statSync(url.file, { throwIfNoEntry: false })?.size)
     return found('none yet: the first start creates it');
-  const inspect = async (source: DataSource, dialect: Dialect) => {
-    const server = await serverFindings(dialect, source.manager);
-    const schema = await schemaFinding(source, dialect);
+  const inspect = async (source: DataSource) => {
+    const server = await serverFindings(source);
+    const schema = await schemaFinding(source);
     // Before the first migration they have no table.
     const keys = await source.manager.find(ApiKeySchema).catch(() => []);
     return [...found('reached', keys), ...server, schema];
@@ -38,8 +39,8 @@ export async function inspectDatabase(
   ]);
 }
 
-async function serverFindings(dialect: Dialect, manager: EntityManager): Promise<Finding[]> {
-  const { version, settings, problem, fault, risk } = await examine(dialect, manager);
+async function serverFindings(source: DataSource): Promise<Finding[]> {
+  const { version, settings, problem, fault, risk } = await examine(dialectOf(source), source.manager);
   if (fault !== null) return [ok('version', version), fail('durability', `${settings}: a 201 is not on disk.`, fault)];
   return [
     ok('version', version),

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { EntityManager, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { existing, LastingUrl } from '../../database-url.js';
-import { Dialect, prepare, query } from '../dialects/dialect.js';
+import { dialectOf } from '../data-source.js';
+import { prepare, query } from '../dialects/dialect.js';
 import { migrate, requireSchema, withDataSource } from '../schema.js';
 
 /** How many rows are read and written at a time. */
@@ -24,34 +25,32 @@ export interface Contents {
  * another schema, or something writes to it.
  */
 export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Contents> {
-  return withDataSource(existing(from), (source, dialect) =>
-    withDataSource(to, async (target, targetDialect, url) => {
-      await prepare(dialect, source.manager);
-      await prepare(targetDialect, target.manager);
-      await requireSchema(source, dialect, 'The source');
-      await migrate(url);
+  return withDataSource(existing(from), (source) =>
+    withDataSource(to, async (target) => {
+      await prepare(dialectOf(source), source.manager);
+      await requireSchema(source, 'The source');
+      await migrate(target);
+      // Its connection is closed with the target, which rolls back what was not committed.
       const runner = target.createQueryRunner();
-      try {
-        await runner.query(targetDialect.begin);
-        const contents = await copyInto(runner.manager, targetDialect, source.manager, dialect);
-        await runner.query('COMMIT');
-        return contents;
-      } catch (error) {
-        await runner.query('ROLLBACK').catch(() => undefined);
-        throw error;
-      } finally {
-        await runner.release();
-      }
+      await runner.query(dialectOf(target).begin);
+      const contents = await copyInto(runner.manager, source.manager);
+      await runner.query('COMMIT');
+      return contents;
     }),
   );
 }
 
-async function copyInto(target: EntityManager, targetDialect: Dialect, source: EntityManager, dialect: Dialect) {
+async function copyInto(target: EntityManager, source: EntityManager): Promise<Contents> {
+  const [dialect, targetDialect] = [dialectOf(source.dataSource), dialectOf(target.dataSource)];
   // Of two copies into one database the second waits, and then finds it filled.
   await target.query(targetDialect.lockSchema);
-  await requireEmpty(target);
   for (const table of source.dataSource.entityMetadatas) {
     const { tableName, generatedColumns } = table;
+    if ((await target.query<Row[]>(`SELECT 1 FROM ${tableName} LIMIT 1`)).length > 0)
+      throw new UsageError(
+        `The target is not empty: its table ${tableName} has rows, maybe of another copy that has just ended. ` +
+          'Nothing was copied. Start the service with it to see what it contains, or copy into another database.',
+      );
     const [row] = generatedColumns.length > 0 ? await source.query<Row[]>(dialect.lastId(tableName)) : [];
     const last = BigInt(row?.last ?? 0);
     if (last > 0n) for (const sql of targetDialect.continueIds(tableName, last)) await target.query(sql);
@@ -65,16 +64,6 @@ async function copyInto(target: EntityManager, targetDialect: Dialect, source: E
       `the target ${to.pets} and ${to.keys}, ` +
       'or their rows differ. Nothing was copied. Stop what writes to the source, then retry.',
   );
-}
-
-async function requireEmpty(target: EntityManager): Promise<void> {
-  for (const { tableName } of target.dataSource.entityMetadatas) {
-    if ((await target.query<Row[]>(`SELECT 1 FROM ${tableName} LIMIT 1`)).length > 0)
-      throw new UsageError(
-        `The target is not empty: its table ${tableName} has rows, maybe of another copy that has just ended. ` +
-          'Nothing was copied. Start the service with it to see what it contains, or copy into another database.',
-      );
-  }
 }
 
 async function insert(target: EntityManager, { tableName, columns }: EntityMetadata, rows: readonly Row[]) {
