@@ -4,13 +4,12 @@ import { existsSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import type { Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
-import { existing } from './adapters/persistence/database-url.js';
+import { existing, lasting, type LastingUrl } from './adapters/persistence/database-url.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetService } from './application/pets/pet.service.js';
 import { readSettings, settingFindings } from './settings.js';
-import packageJson from '../package.json' with { type: 'json' };
 
 // Each command imports what it needs: the primary of several workers, and the help, need next to nothing.
 
@@ -21,17 +20,15 @@ async function serve(): Promise<void> {
   else await (await import('./process/serve.js')).serve(settings);
 }
 
+function configuredDatabase(): LastingUrl {
+  return lasting('DATABASE_URL', readSettings().DATABASE_URL);
+}
+
 /** Opens the application services. `mustExist`: fails where a SQLite file would be created. */
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
-  const settings = readSettings();
-  const url = settings.DATABASE_URL;
-  if (url.engine === 'memory') {
-    throw new UsageError(
-      'DATABASE_URL=memory: lasts only as long as its process. Set it to a database, or use API_KEYS.',
-    );
-  }
+  const url = mustExist ? existing(configuredDatabase()) : configuredDatabase();
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
-  const database = await openDatabase(mustExist ? existing(url) : url, settings, () => undefined);
+  const database = await openDatabase(url, readSettings(), () => undefined);
   try {
     return await use({ keys: new ApiKeyService(database.keys, []), pets: new PetService(database.pets) });
   } finally {
@@ -62,13 +59,10 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   return form === 'json' ? json : dump(JSON.parse(json), { lineWidth: -1 });
 }
 
-type Fault = Error & { readonly syscall?: string; readonly code?: unknown; readonly driverError?: Fault };
-
 /** What the user can mend is one line; a fault of the program has its stack. */
-function messageOf(error: Fault): string {
-  const { syscall, code } = error.driverError ?? error;
-  // SQLITE_CORRUPT, for example, is in the file.
-  const isOutside = syscall !== undefined || String(code).startsWith('SQLITE_');
+function messageOf(error: Error): string {
+  // Of a system call, or of the driver of a database.
+  const isOutside = 'syscall' in error || 'driverError' in error;
   const isExpected = error instanceof UsageError || error instanceof DatabaseUnavailable || isOutside;
   return isExpected ? error.message : String(error.stack);
 }
@@ -81,8 +75,7 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
 try {
   if (existsSync('.env')) process.loadEnvFile('.env');
   const petstore = program({
-    version: packageJson.version,
-    databaseUrl: () => readSettings().DATABASE_URL,
+    databaseUrl: configuredDatabase,
     serve,
     withServices,
     check,
@@ -94,7 +87,7 @@ try {
 } catch (error) {
   // Commander has written what is wrong with the arguments.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  process.stderr.write(`${messageOf(error as Fault)}\n`);
+  process.stderr.write(`${messageOf(error as Error)}\n`);
   // Whatever is still open would keep the process running.
   process.exit(1);
 }

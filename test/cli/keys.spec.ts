@@ -26,7 +26,7 @@ describe('petstore keys', () => {
 
   it('create prints a key that is valid: with its name, alone, or as JSON', async () => {
     const text = await printed('keys create --name shop');
-    expect(text).toContain('memory:');
+    expect(text).toContain('Database: /');
     expect(text).toContain('Created key "shop" (never expires). Save it now; it will not be shown again.\n');
     expect(await command.keys.authenticate(KEY.exec(text)?.[0] as string)).toMatchObject({ name: 'shop' });
     const alone = await printed('keys create --name till --quiet');

@@ -3,6 +3,7 @@ import { textFault } from '../../src/domain/text.js';
 import { NAME_MAX_LENGTH } from '../../src/domain/pets/pet.js';
 import { memory, openStoreAt } from '../support/stores.js';
 import { PetstoreCommand } from './command.js';
+import packageJson from '../../package.json' with { type: 'json' };
 
 let command: PetstoreCommand;
 
@@ -31,7 +32,7 @@ describe('petstore --help', () => {
   });
 
   it('is followed by the version if asked for it', async () => {
-    expect(await command.run('--version')).toEqual({ code: 0, out: '1.2.3\n', err: '' });
+    expect(await command.run('--version')).toEqual({ code: 0, out: `${packageJson.version}\n`, err: '' });
   });
 });
 
@@ -60,11 +61,11 @@ it('petstore seed creates as many valid pets as asked for, of every status', asy
 });
 
 it.each([
-  ['postgres', 'pg_dump'],
-  ['mariadb', 'mariadb-dump'],
-  ['memory', 'must not be memory:'],
-])('petstore backup and restore are for SQLite, and on %s name %s', async (engine, named) => {
-  command.engine = engine;
+  ['postgres://user@host/db', 'pg_dump'],
+  ['mariadb://user@host/db', 'mariadb-dump'],
+  ['memory:', 'must not be memory:'],
+])('petstore backup and restore are for SQLite, and on %s name %s', async (url, named) => {
+  command.url = url;
   for (const line of ['backup a', 'restore a'])
     expect(await command.run(line)).toMatchObject({ code: 1, out: '', err: expect.stringContaining(named) });
 });

@@ -1,7 +1,7 @@
 import type { Finding } from '../../application/finding.js';
 import type { ApiKeyService } from '../../application/keys/api-key.service.js';
 import type { PetService } from '../../application/pets/pet.service.js';
-import type { DatabaseUrl } from '../persistence/database-url.js';
+import type { LastingUrl } from '../persistence/database-url.js';
 
 /** The services of an open database. */
 export interface Services {
@@ -11,9 +11,8 @@ export interface Services {
 
 /** What the commands need from the rest of the program. */
 export interface CommandContext {
-  readonly version: string;
-  /** `DATABASE_URL`. Throws `UsageError` if a setting is invalid. */
-  readonly databaseUrl: () => DatabaseUrl;
+  /** `DATABASE_URL`. Throws `UsageError` if a setting is invalid, or the database is lost with its process. */
+  readonly databaseUrl: () => LastingUrl;
   readonly serve: () => Promise<void>;
   /** Opens the database for as long as `use` takes. `mustExist`: fails where a SQLite file would be created. */
   readonly withServices: <T>(use: (services: Services) => Promise<T>, mustExist?: boolean) => Promise<T>;

@@ -1,15 +1,12 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
 import { words } from '../../application/finding.js';
-import { type DatabaseUrl, databaseUrl, type LastingUrl } from '../persistence/database-url.js';
+import { databaseUrl as parseDatabaseUrl, lasting, type LastingUrl } from '../persistence/database-url.js';
 import type { CommandContext } from './command-context.js';
 import { plural, table } from './text.js';
 
 /** Adds `check`, `migrate`, `copy`, `backup` and `restore`. */
-export function addDatabaseCommands(
-  petstore: Command,
-  { check, databaseUrl: configured, print }: CommandContext,
-): void {
+export function addDatabaseCommands(petstore: Command, { check, databaseUrl, print }: CommandContext): void {
   petstore
     .command('check')
     .description('check the settings, the database, the keys and the files; change nothing')
@@ -31,8 +28,7 @@ export function addDatabaseCommands(
     .description('run the pending migrations of the database schema, as serve does')
     .action(async () => {
       const { migrate, withDataSource } = await import('../persistence/typeorm/schema.js');
-      const url = lasting('DATABASE_URL', configured());
-      const names = await withDataSource(url, (source) => migrate(source));
+      const names = await withDataSource(databaseUrl(), (source) => migrate(source));
       print(names.length > 0 ? names.map((name) => `Applied ${name}.`).join('\n') : 'The schema is up to date.');
     });
 
@@ -43,9 +39,8 @@ export function addDatabaseCommands(
     .requiredOption('--to <url>', 'the target, in the form of DATABASE_URL; it must exist and be empty')
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
-      const source = lasting('--from', databaseUrl('--from', from));
-      const target = lasting('--to', databaseUrl('--to', to));
-      const { pets, keys, checksum } = await copyDatabase(source, target);
+      const [source, target] = [parseDatabaseUrl('--from', from), parseDatabaseUrl('--to', to)];
+      const { pets, keys, checksum } = await copyDatabase(lasting('--from', source), lasting('--to', target));
       print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}; both databases have the checksum ${checksum}.`);
       print('Set DATABASE_URL to the new database and start the service.');
     });
@@ -56,7 +51,7 @@ export function addDatabaseCommands(
     .argument('<file>', 'the backup; the file must not exist')
     .action(async (file: string) => {
       const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys, checksum } = await makeBackup(sqliteFile(configured()), file);
+      const { pets, keys, checksum } = await makeBackup(sqliteFile(databaseUrl()), file);
       print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}, with the checksum ${checksum}.`);
     });
 
@@ -66,19 +61,13 @@ export function addDatabaseCommands(
     .argument('<file>', 'the backup; it is not changed')
     .action(async (file: string) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys, checksum, kept } = await restoreBackup(sqliteFile(configured()), file);
+      const { pets, keys, checksum, kept } = await restoreBackup(sqliteFile(databaseUrl()), file);
       print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file}, with the checksum ${checksum}.`);
       if (kept !== undefined) print(`The previous database is kept in ${kept}.`);
     });
 }
 
-function lasting(name: string, url: DatabaseUrl): LastingUrl {
-  if (url.engine !== 'memory') return url;
-  throw new UsageError(`${name} must not be memory:, which lasts only as long as its process.`);
-}
-
-function sqliteFile(configured: DatabaseUrl): string {
-  const url = lasting('DATABASE_URL', configured);
+function sqliteFile(url: LastingUrl): string {
   if (url.engine === 'sqlite') return url.file;
   const tools = url.engine === 'postgres' ? 'pg_dump and pg_restore' : 'mariadb-dump and mariadb';
   throw new UsageError(`This command is for DATABASE_URL=sqlite:FILE. For this database use ${tools}.`);

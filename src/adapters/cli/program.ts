@@ -4,6 +4,7 @@ import type { CommandContext } from './command-context.js';
 import { addDatabaseCommands } from './database.commands.js';
 import { addKeysCommand } from './keys.command.js';
 import { plural } from './text.js';
+import packageJson from '../../../package.json' with { type: 'json' };
 
 /** How many sample pets are created at a time: they share commits. */
 const BATCH = 256;
@@ -18,7 +19,7 @@ export function program(context: CommandContext): Command {
     .description(
       'The pet store service. Its settings are environment variables, also read from .env: see "check --verbose".',
     )
-    .version(context.version)
+    .version(packageJson.version)
     .exitOverride()
     .showHelpAfterError('Add --help for usage.');
 

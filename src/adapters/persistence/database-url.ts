@@ -38,8 +38,14 @@ export type DatabaseUrl = { readonly engine: 'memory' } | SqliteUrl | ServerUrl;
 export type LastingUrl = SqliteUrl | ServerUrl;
 
 /** The same database, which must exist. */
-export function existing<Url extends DatabaseUrl>(url: Url): Url {
+export function existing(url: LastingUrl): LastingUrl {
   return url.engine === 'sqlite' ? { ...url, mustExist: true } : url;
+}
+
+/** The same database; throws `UsageError` if it is lost with its process. */
+export function lasting(name: string, url: DatabaseUrl): LastingUrl {
+  if (url.engine !== 'memory') return url;
+  throw new UsageError(`${name} must not be memory:, which lasts only as long as its process.`);
 }
 
 /** The settings that limit the waits for a database. */
