@@ -2,9 +2,8 @@ import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { IssuedKey } from '../../application/keys/api-key.service.js';
 import { keyState } from '../../domain/keys/api-key.js';
-import type { DatabaseUrl } from '../persistence/database-url.js';
 import type { CommandContext } from './command-context.js';
-import { table } from './text.js';
+import { shown, table } from './text.js';
 
 /** How to print a result: as JSON, and of an issued key, the key alone. */
 interface Form {
@@ -20,7 +19,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
 
   const printIssued = (form: Form, { text, key }: IssuedKey, also: object, sentence: string) => {
     const { name, prefix, createdAt, expiresAt } = key;
-    const end = expiresAt ? `expires on ${time(expiresAt)}` : 'never expires';
+    const end = expiresAt ? `expires on ${shown(expiresAt)}` : 'never expires';
     if (form.quiet) return print(text);
     if (form.json) return json({ name, prefix, key: text, createdAt, expiresAt, ...also });
     print(`${sentence}\nCreated key "${name}" (${end}). Save it now; it will not be shown again.\n${text}`);
@@ -35,7 +34,11 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .option('--json', 'print an object: name, prefix, key, createdAt, expiresAt')
     .action(async ({ name, expires, ...form }: Form & { name: string; expires?: Date }) => {
       const issued = await withServices(({ keys }) => keys.create(name, expires));
-      printIssued(form, issued, {}, `Database: ${shown(databaseUrl())}`);
+      const url = databaseUrl();
+      // Without user and password.
+      const where =
+        url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
+      printIssued(form, issued, {}, `Database: ${where}`);
     });
 
   keys
@@ -52,7 +55,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
       const { overlap = duration('24h'), expires, ...form } = options;
       const issued = await withServices(({ keys }) => keys.rotate(which, overlap, expires), true);
       const { name, prefix, expiresAt } = issued.old;
-      const sentence = `Renamed the old key (${prefix}) to "${name}"; it expires on ${time(expiresAt)}.`;
+      const sentence = `Renamed the old key (${prefix}) to "${name}"; it expires on ${shown(expiresAt)}.`;
       printIssued(form, issued, { old: { name, prefix, expiresAt } }, sentence);
     });
 
@@ -64,16 +67,11 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
       const listed = await withServices(async ({ keys }) => {
         const used = new Map((await keys.uses()).map((use) => [use.digest, use.lastUsedAt]));
         return (await keys.list()).map(({ digest, ...key }) => {
-          const { name, prefix, createdAt, expiresAt, revokedAt } = key;
-          const lastUsedAt = used.get(digest) ?? null;
-          const state = keyState(key);
-          return { name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state };
+          return { ...key, lastUsedAt: used.get(digest) ?? null, state: keyState(key) };
         });
       }, true);
       if (form.json) return json(listed);
-      const rows = listed.map(({ name, prefix, createdAt, lastUsedAt, expiresAt, state }) => {
-        return [name, prefix, time(createdAt), time(lastUsedAt), time(expiresAt), state];
-      });
+      const rows = listed.map((key) => [key.name, key.prefix, key.createdAt, key.lastUsedAt, key.expiresAt, key.state]);
       print(table([['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]));
     });
 
@@ -97,20 +95,8 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
         .filter(({ lastCallAt }) => lastCallAt !== null)
         .sort((a, b) => Number(b.lastCallAt) - Number(a.lastCallAt));
       if (form.json) return json(callers);
-      const rows = callers.map(({ name, calls, lastCallAt }) => [name, String(calls), time(lastCallAt)]);
-      print(table([['NAME', 'CALLS', 'LAST CALL'], ...rows]));
+      print(table([['NAME', 'CALLS', 'LAST CALL'], ...callers.map((caller) => Object.values(caller))]));
     });
-}
-
-/** A database as people know it, without user and password. */
-function shown(url: DatabaseUrl): string {
-  if (url.engine === 'memory') return 'memory:';
-  return url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
-}
-
-/** To the second, in UTC; a dash for none. */
-function time(moment: Date | null): string {
-  return moment ? moment.toISOString().replace('T', ' ').replace(/\..*/, 'Z') : '-';
 }
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

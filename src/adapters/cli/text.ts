@@ -3,9 +3,15 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** A value for people: a time to the second, in UTC, and a dash for null. */
+export function shown(value: Date | string | number | null): string {
+  return value instanceof Date ? value.toISOString().replace('T', ' ').replace(/\..*/, 'Z') : String(value ?? '-');
+}
+
 /** Left-aligned columns for people. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
+export function table(rows: readonly (readonly Parameters<typeof shown>[0][])[]): string {
+  const cells = rows.map((row) => row.map(shown));
+  const widths = cells[0]!.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
+  const lines = cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
   return lines.map((line) => line.trimEnd()).join('\n');
 }
