@@ -1,6 +1,6 @@
 import { LastingUrl } from '../../src/adapters/persistence/database-url.js';
 import { collectGarbage } from '../../src/adapters/persistence/typeorm/garbage.js';
-import { makeBackup, Restored, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
+import { makeBackup, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
 import { inspectDatabase } from '../../src/adapters/persistence/typeorm/maintenance/check.js';
 import { Finding } from '../../src/application/finding.js';
@@ -27,7 +27,7 @@ export function backup(url: string, target: string): Promise<Contents> {
 }
 
 /** `petstore restore` */
-export function restore(url: string, source: string): Promise<Restored> {
+export function restore(url: string, source: string): ReturnType<typeof restoreBackup> {
   return asCommand(restoreBackup(fileOf(url), source));
 }
 

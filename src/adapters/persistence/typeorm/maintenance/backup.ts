@@ -10,11 +10,6 @@ import { Contents, contentsOf } from './copy.js';
 /** The endings of the files that SQLite has beside a database. */
 const LOGS = ['-wal', '-shm', '-journal'];
 
-/** What a restored backup contains, and where the previous database was moved; undefined if there was none. */
-export interface Restored extends Contents {
-  readonly kept: string | undefined;
-}
-
 /**
  * Backs up the SQLite database in `file` while others use it. The backup is verified and on disk before it gets its
  * name.
@@ -38,10 +33,11 @@ export async function makeBackup(file: string, target: string): Promise<Contents
 }
 
 /**
- * Replaces the SQLite database in `file` with a copy of a backup, by one rename. Rejects with `UsageError`, and changes
- * nothing, if the backup is not sound, or another process has the database open.
+ * Replaces the SQLite database in `file` with a copy of a backup, by one rename. Resolves to what it contains, and
+ * where the previous database is kept if there was one. Rejects with `UsageError`, and changes nothing, if the backup
+ * is not sound, or another process has the database open.
  */
-export async function restoreBackup(file: string, backup: string): Promise<Restored> {
+export async function restoreBackup(file: string, backup: string): Promise<Contents & { kept: string | undefined }> {
   const from = resolved({ engine: 'sqlite', file: backup, mustExist: true }).file;
   // Where a symbolic link leads, even if no file exists there.
   const isLink = fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
@@ -96,15 +92,14 @@ function replace(file: string, made: string): string | undefined {
   const owner = fs.statSync(file, { throwIfNoEntry: false });
   const lock = owner && lockWithoutLog(file);
   try {
-    const existing = ['', ...LOGS].filter((end) => fs.existsSync(file + end));
     if (owner && process.getuid?.() === 0) fs.chownSync(made, owner.uid, owner.gid);
-    for (const end of existing) fs.linkSync(file + end, kept + end);
+    if (owner) fs.linkSync(file, kept);
     // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
-    for (const end of LOGS) fs.rmSync(file + end, { force: true });
+    for (const end of LOGS) if (fs.existsSync(file + end)) fs.renameSync(file + end, kept + end);
     flush(dirname(file));
     fs.renameSync(made, file);
     flush(dirname(file));
-    return existing.length > 0 ? kept : undefined;
+    return owner && kept;
   } finally {
     lock?.close();
   }
@@ -120,11 +115,11 @@ function lockWithoutLog(file: string): Libsql.Database {
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
   } catch (error) {
-    const code = String((error as { code?: string }).code);
+    const { code = '' } = error as { code?: string };
     if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return connection;
     connection.close();
-    if (!code.startsWith('SQLITE_BUSY')) throw error;
-    throw new UsageError(`${quoted(file)} is open in another process. Stop the service and every command, then retry.`);
+    const advice = 'It may be open in another process: stop the service and every command, then retry.';
+    throw new UsageError(`${quoted(file)} cannot be locked (${code}). ${advice}`, { cause: error });
   }
   return connection;
 }
