@@ -17,11 +17,13 @@ export interface ServerUrl {
   readonly host: string;
   readonly port: number;
   readonly user: string;
-  readonly password?: string;
+  /** Empty for none. */
+  readonly password: string;
   readonly database: string;
   /** The most connections of a process for requests: half of them for writes, and at least one for each half. */
   readonly pool: number;
-  readonly tls?: Tls;
+  /** Absent for a connection that is not encrypted. */
+  readonly tls?: Tls | undefined;
 }
 
 /** A SQLite database. Unless it must exist, it is created. */
@@ -73,14 +75,12 @@ export function databaseUrl(name: string, text: string): DatabaseUrl {
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
   // What begins with a scheme means something else to libsql; sqlite://data/x would be a folder of the root.
   if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]*)?:|^\/\/[^/]/i.test(file)) return { engine: 'sqlite', file };
-  if (text.startsWith('mysql:'))
-    throw new UsageError(`${name} must not begin with mysql: MySQL is not supported. MariaDB is mariadb://….`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const scheme = url && SCHEMES[url.protocol as keyof typeof SCHEMES];
   if (!scheme || !url.username || !/^[^,]+$/.test(url.hostname) || !/^\/[^/]+$/.test(url.pathname)) {
     throw new UsageError(
       `${name} must be sqlite:FILE (such as sqlite:./data/pets.sqlite), postgres://USER:PASSWORD@HOST:PORT/DATABASE ` +
-        'or mariadb://… with one host, or memory:.',
+        'or mariadb://… with one host, or memory:. MySQL is not supported.',
     );
   }
   const host = urlPart(name, url.hostname.replace(/^\[(.*)\]$/, '$1'));
@@ -94,10 +94,10 @@ export function databaseUrl(name: string, text: string): DatabaseUrl {
     host,
     port: url.port === '' ? scheme.port : Number(url.port),
     user: urlPart(name, url.username),
-    ...(url.password !== '' && { password: urlPart(name, url.password) }),
+    password: urlPart(name, url.password),
     database: urlPart(name, url.pathname.slice(1)),
     pool,
-    ...(tls && { tls }),
+    tls,
   };
 }
 
