@@ -9,8 +9,6 @@ import packageJson from '../../../package.json' with { type: 'json' };
 /** How many sample pets are created at a time: they share commits. */
 const BATCH = 256;
 
-const NAMES = ['Bella', 'Max', 'Luna', 'Rocky', 'Daisy', 'Bruno', 'Minka', 'Felix', 'Nemo', 'Dory'];
-
 /**
  * The `petstore` command. Throws `CommanderError` after a misuse, and with `exitCode` 0 after `--help` and `--version`.
  */
@@ -59,7 +57,7 @@ export function program(context: CommandContext): Command {
 
 function samplePet(index: number) {
   return {
-    name: NAMES[index % NAMES.length]!,
+    name: `Pet ${index + 1}`,
     categoryId: BigInt(1 + (index % 6)),
     status: PET_STATUSES[index % PET_STATUSES.length]!,
   };
