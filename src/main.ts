@@ -52,18 +52,24 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { Log } = await import('./adapters/log/log.js');
   const { createApp } = await import('./app.js');
   const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = readSettings();
-  const others = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent' });
-  const settings = { ...others, PRODUCTION_BASE_URL, STAGING_BASE_URL };
+  const settings = readSettings({
+    DATABASE_URL: 'memory:',
+    LOG_LEVEL: 'silent',
+    PRODUCTION_BASE_URL,
+    STAGING_BASE_URL,
+  });
   const json = JSON.stringify(openApiDocument(await createApp(settings, new Log(settings))), null, 2);
   // By way of JSON, which has no undefined values.
   return form === 'json' ? json : dump(JSON.parse(json), { lineWidth: -1 });
 }
 
 /** What the user can mend is one line; a fault of the program has its stack. */
-function messageOf(error: Error): string {
-  // Of a system call, or of the driver of a database.
-  const isOutside = 'syscall' in error || 'driverError' in error;
-  const isExpected = error instanceof UsageError || error instanceof DatabaseUnavailable || isOutside;
+async function messageOf(error: Error): Promise<string> {
+  if ('driverError' in error) {
+    const { said } = await import('./adapters/persistence/typeorm/dialects/dialect.js');
+    return `The database cannot be used. ${said(error)}`;
+  }
+  const isExpected = error instanceof UsageError || error instanceof DatabaseUnavailable || 'syscall' in error;
   return isExpected ? error.message : String(error.stack);
 }
 
@@ -87,7 +93,7 @@ try {
 } catch (error) {
   // Commander has written what is wrong with the arguments.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  process.stderr.write(`${messageOf(error as Error)}\n`);
+  process.stderr.write(`${await messageOf(error as Error)}\n`);
   // Whatever is still open would keep the process running.
   process.exit(1);
 }

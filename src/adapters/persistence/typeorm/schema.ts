@@ -1,24 +1,18 @@
-import { DataSource, DataSourceOptions, MigrationExecutor, TypeORMError } from 'typeorm';
-import { DatabaseUnavailable, UsageError } from '../../../application/errors.js';
+import { DataSource, DataSourceOptions, MigrationExecutor } from 'typeorm';
+import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn, words } from '../../../application/finding.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
 import { dataSourceOptions, dialectOf, withSource } from './data-source.js';
-import { prepare, said } from './dialects/dialect.js';
+import { prepare } from './dialects/dialect.js';
 
-/** Opens a database for a command, with its schema as it is. Rejects with `DatabaseUnavailable` if a query fails. */
+/** Opens a database for a command, with its schema as it is. */
 export async function withDataSource<T>(
   url: LastingUrl,
   work: (source: DataSource) => Promise<T>,
   limits?: DatabaseLimits,
 ): Promise<T> {
-  const options = dataSourceOptions(resolved(url), { ...limits, poolSize: 1 });
-  try {
-    return await withSource(options, work);
-  } catch (error) {
-    if (!(error instanceof TypeORMError)) throw error;
-    throw new DatabaseUnavailable(`The database cannot be used. ${said(error)}`, { cause: error });
-  }
+  return withSource(dataSourceOptions(resolved(url), { ...limits, poolSize: 1 }), work);
 }
 
 /**
@@ -69,22 +63,23 @@ export async function schemaFinding(source: DataSource): Promise<Finding> {
     return warn('schema', `Pending: ${pending.join(', ')}.`, advice);
   }
   if (unknown.length > 0) return warn('schema', migratedByNewer(unknown), 'Run that release.');
-  const difference = await schemaDifference(source);
-  if (difference === undefined) return ok('schema', 'that of this release');
-  return fail('schema', difference, 'The schema must be the one that the migrations create.');
+  const tables = await differentTables(source);
+  const advice = 'The schema must be the one that the migrations create.';
+  if (tables.length > 0)
+    return fail('schema', `Columns, keys or indexes are not those of the migrations: ${tables.join(', ')}.`, advice);
+  const [trigger] = await source.query<{ name: string }[]>(dialectOf(source).triggers);
+  if (!trigger) return ok('schema', 'that of this release');
+  return fail('schema', `The trigger or rule ${trigger.name} can change or discard what is written.`, advice);
 }
 
-async function schemaDifference(source: DataSource): Promise<string | undefined> {
+/** The names, not TypeORM's statements: an operator who ran those could lose data. */
+async function differentTables({ options, entityMetadatas }: DataSource): Promise<string[]> {
   // TypeORM's own work on a schema expects integers of SQLite that are numbers.
-  const options = { ...source.options, prepareDatabase: undefined } as DataSourceOptions;
-  const { upQueries } = await withSource(options, ({ driver }) => driver.createSchemaBuilder().log());
-  const changes = upQueries.filter(({ query }) => !query.startsWith('DROP INDEX'));
-  const names = source.entityMetadatas.map(({ tableName }) => tableName);
-  // Names the tables, not TypeORM's statements: an operator who ran those could lose data.
-  const tables = names.filter((name) => changes.some(({ query }) => new RegExp(`\\b${name}\\b`).test(query)));
-  if (changes.length > 0) return `Columns, keys or indexes are not those of the migrations: ${tables.join(', ')}.`;
-  const [trigger] = await source.query<{ name: string }[]>(dialectOf(source).triggers);
-  return trigger && `The trigger or rule ${trigger.name} can change or discard what is written.`;
+  const plain = { ...options, prepareDatabase: undefined } as DataSourceOptions;
+  const { upQueries } = await withSource(plain, ({ driver }) => driver.createSchemaBuilder().log());
+  const changes = upQueries.map(({ query }) => query).filter((query) => !query.startsWith('DROP INDEX'));
+  const names = entityMetadatas.map(({ tableName }) => tableName);
+  return names.filter((name) => changes.some((query) => new RegExp(`\\b${name}\\b`).test(query)));
 }
 
 function migratedByNewer(unknown: readonly string[]): string {

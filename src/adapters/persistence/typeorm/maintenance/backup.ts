@@ -79,7 +79,7 @@ async function verify(file: string, name: string): Promise<Contents> {
     return contents;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`${name} cannot be verified: ${said((error as Error).cause ?? error)}`, { cause: error });
+    throw new UsageError(`${name} cannot be verified: ${said(error)}`, { cause: error });
   }
 }
 
