@@ -113,8 +113,8 @@ describe('PostgreSQL', () => {
   });
 
   it('may come back if its name cannot be resolved now', () => {
-    expect(postgresDialect.failure({ code: 'EAI_AGAIN' })).toBe('lost');
-    expect(postgresDialect.failure({ code: 'ENOTFOUND' })).toBe('lost');
+    expect(postgresDialect.failure({ code: 'EAI_AGAIN' })).toBe('unavailable');
+    expect(postgresDialect.failure({ code: 'ENOTFOUND' })).toBe('unavailable');
   });
 
   it('is rejected at startup while it is read-only', async () => {

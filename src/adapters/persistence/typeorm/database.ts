@@ -11,9 +11,9 @@ import { collectGarbage } from './garbage.js';
 import { migrate } from './schema.js';
 
 /** How long to pause before work is retried, in milliseconds. */
-const RETRY_PAUSE = { busy: 5, lost: 50 };
+const RETRY_PAUSE = { busy: 5, unavailable: 50 };
 
-/** How often repeatable work is retried after a connection was lost: others of the pool may be lost too. */
+/** How often repeatable work is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
 /** How long the database may take to answer a readiness check, in milliseconds. */
@@ -172,7 +172,7 @@ export class Database {
       } catch (error) {
         const failure = this.failure(error);
         if (failure === undefined || failure === 'duplicate') throw error;
-        const isRetried = failure === 'busy' || (failure === 'lost' && retries-- > 0);
+        const isRetried = failure === 'busy' || (failure === 'unavailable' && retries-- > 0);
         const pause = isRetried ? RETRY_PAUSE[failure] : Infinity;
         if (performance.now() + pause >= deadline)
           throw new DatabaseUnavailable('The database cannot answer.', { cause: error });
@@ -215,7 +215,7 @@ export class Database {
       return result;
     } catch (error) {
       const { discard } = this.dialect;
-      if (discard && ['lost', 'unavailable'].includes(this.failure(error) ?? '')) discard(connection);
+      if (discard && this.failure(error) === 'unavailable') discard(connection);
       else if (inTransaction) await runner.query('ROLLBACK').catch(() => discard?.(connection));
       throw error;
     } finally {

@@ -20,10 +20,8 @@ export type AddParameter = (value: unknown) => string;
 
 /** Why the database has not done what it was asked. */
 export type Failure =
-  /** It cannot execute the statement now. */
+  /** It cannot execute the statement now, or did not answer: whether the statement was executed is not known. */
   | 'unavailable'
-  /** It did not answer, or cannot be reached: whether the statement was executed is not known. */
-  | 'lost'
   /** Another transaction was in the way: the same transaction will succeed in a moment. */
   | 'busy'
   /** It waited in vain for a row that another transaction has locked. */
@@ -111,11 +109,11 @@ export function connecting<T>(connection: Promise<T>): Promise<T> {
  * TypeORM releases a query runner when its connection breaks; after a failover another connection may lead to the
  * primary.
  */
-const LOST = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+const UNAVAILABLE = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 /** Why the database failed; undefined if the fault is the statement's, or not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure | undefined {
-  if (LOST.some((kind) => error instanceof kind)) return 'lost';
+  if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
   return error instanceof QueryFailedError ? dialect.failure(error.driverError as DriverError) : undefined;
 }
 

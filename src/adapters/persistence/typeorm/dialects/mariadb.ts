@@ -5,9 +5,6 @@ import { Dialect } from './dialect.js';
 /** The SQLSTATEs that are the statement's fault (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
 const FAULT = /^(0A|2[0-4]|4[25])/;
 
-/** The SQLSTATEs with which a server stays connected. Every other error is that of a connection. */
-const UNAVAILABLE = /^(?!08|70)[0-9A-Z]{5}$/;
-
 /** Errors that share a SQLSTATE with wrong statements: no such database, missing rights, limits of the account. */
 const NOT_NOW: readonly unknown[] = [1044, 1049, 1142, 1143, 1203, 1226];
 
@@ -64,8 +61,7 @@ export const mariadb: Dialect = {
     // A row that changed since it was read, and a deadlock.
     if (errno === 1020 || errno === 1213) return 'busy';
     if (errno === 1205) return 'locked';
-    if (FAULT.test(String(sqlState)) && !NOT_NOW.includes(errno)) return undefined;
-    return UNAVAILABLE.test(String(sqlState)) ? 'unavailable' : 'lost';
+    return FAULT.test(String(sqlState)) && !NOT_NOW.includes(errno) ? undefined : 'unavailable';
   },
 
   discard: (connection) => (connection as PoolConnection).destroy(),

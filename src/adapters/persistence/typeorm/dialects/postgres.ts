@@ -11,9 +11,6 @@ const SCHEMA_LOCK = 1_795_132_800;
  */
 const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
 
-/** The SQLSTATEs with which a server stays connected. Every other error is that of a connection. */
-const UNAVAILABLE = /^(?!08|25P|57P)\d/;
-
 /** The place of a row in the context of an error: the lock that was waited for is this row's, not its table's. */
 const ROW = /\(\d+,\d+\)/;
 
@@ -84,8 +81,7 @@ export const postgres: Dialect = {
     if (code === '23505') return 'duplicate';
     if (code === '40001' || code === '40P01') return 'busy';
     if (code === '55P03' && ROW.test(String(where))) return 'locked';
-    if (FAULT.test(String(code))) return undefined;
-    return UNAVAILABLE.test(String(code)) ? 'unavailable' : 'lost';
+    return FAULT.test(String(code)) ? undefined : 'unavailable';
   },
 
   discard: (connection) => {
