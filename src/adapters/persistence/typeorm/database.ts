@@ -6,14 +6,14 @@ import { DatabaseObserver } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
 import { dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
-import { connecting, Dialect, Failure, failureOf, NotWritable, prepare, said } from './dialects/dialect.js';
+import { connecting, Dialect, failureOf, NotWritable, prepare, said } from './dialects/dialect.js';
 import { collectGarbage } from './garbage.js';
 import { migrate } from './schema.js';
 
 /** How long to pause before work is retried, in milliseconds. */
 const RETRY_PAUSE = { busy: 5, unavailable: 50 };
 
-/** How often repeatable work is retried after a connection has failed: others of the pool may fail too. */
+/** How often work is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
 /** How long the database may take to answer a readiness check, in milliseconds. */
@@ -22,10 +22,12 @@ const READY_TIMEOUT = 1_500;
 const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
 /**
- * How a write is run. A `statement` is run alone on a server, where a transaction would cost two round trips; a
- * `repeatable` transaction also if it may have been committed before.
+ * What work does. A `transaction` writes what may be written twice, as it is run again if its commit was not answered.
+ * A `statement` writes what may not: alone on a server, where a transaction would cost two round trips.
  */
-export type WriteKind = 'transaction' | 'repeatable' | 'statement';
+export type WorkKind = 'read' | 'transaction' | 'statement';
+
+type Work<T> = (manager: EntityManager) => Promise<T>;
 
 /** An open database. It bounds every wait, retries what may be retried, and throws `DatabaseUnavailable` otherwise. */
 export class Database {
@@ -74,7 +76,7 @@ export class Database {
       database.opening = Promise.resolve();
     } catch (error) {
       // An unsuitable database ends the start. One that cannot be reached may come back.
-      if (error instanceof NotWritable || !database.failure(error)) {
+      if (error instanceof NotWritable || !failureOf(database.dialect, error)) {
         await database.close();
         throw error;
       }
@@ -97,34 +99,12 @@ export class Database {
   }
 
   /**
-   * Runs work that only reads; without a deadline it is admitted as a request of its own. The summary, such as
-   * `SELECT pet`, is for the observer.
+   * Runs work, and again if another transaction was in the way; a commit is durable. Without a deadline it is admitted
+   * as a request of its own. The summary, such as `SELECT pet`, is for the observer.
    */
-  read<T>(summary: string, work: (manager: EntityManager) => Promise<T>, deadline?: number): Promise<T> {
-    if (deadline === undefined) return this.admit((until) => this.read(summary, work, until));
-    const attempt = () => this.attempt(this.reads, work, deadline);
-    return this.observer.query(summary, () => this.retry(attempt, deadline, true));
-  }
-
-  /**
-   * Runs work that writes, and whose commit is durable; without a deadline it is admitted as a request of its own. It
-   * is run again if another transaction was in the way.
-   */
-  write<T>(
-    summary: string,
-    work: (manager: EntityManager) => Promise<T>,
-    deadline?: number,
-    kind: WriteKind = 'transaction',
-  ): Promise<T> {
-    if (deadline === undefined) return this.admit((until) => this.write(summary, work, until, kind));
-    const attempt = this.dialect.isServer
-      ? () => this.attempt(this.writes, work, deadline, kind !== 'statement')
-      : () => this.exclusively(() => this.attempt(this.writes, work, deadline, true));
-    return this.observer.query(summary, () => this.retry(attempt, deadline, kind === 'repeatable'));
-  }
-
-  failure(error: unknown): Failure | undefined {
-    return failureOf(this.dialect, error);
+  run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
+    if (deadline === undefined) return this.admit((until) => this.run(kind, summary, work, until));
+    return this.observer.query(summary, () => this.retry(kind, work, deadline));
   }
 
   /** See `PetRepository.version`. */
@@ -145,7 +125,7 @@ export class Database {
       await prepare(this.dialect, manager);
       await manager.query('SELECT id FROM pet LIMIT 1');
     };
-    const read = () => this.read('SELECT pet', ask, performance.now() + READY_TIMEOUT);
+    const read = () => this.run('read', 'SELECT pet', ask, performance.now() + READY_TIMEOUT);
     return (this.checking ??= within(READY_TIMEOUT, read(), late)
       .catch((cause: Error) => {
         throw new DatabaseUnavailable('The database rejected the readiness query.', { cause });
@@ -163,14 +143,14 @@ export class Database {
     if (this.url.engine === 'sqlite') await collectGarbage();
   }
 
-  private async retry<T>(attempt: () => Promise<T>, deadline: number, isRepeatable: boolean): Promise<T> {
-    for (let retries = isRepeatable ? RETRIES : 0; ;) {
+  private async retry<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
+    for (let retries = kind === 'statement' ? 0 : RETRIES; ;) {
       if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
       try {
         await (this.opening ??= this.reopen());
-        return await attempt();
+        return await this.attempt(kind, work, deadline);
       } catch (error) {
-        const failure = this.failure(error);
+        const failure = failureOf(this.dialect, error);
         if (failure === undefined || failure === 'duplicate') throw error;
         const isRetried = failure === 'busy' || (failure === 'unavailable' && retries-- > 0);
         const pause = isRetried ? RETRY_PAUSE[failure] : Infinity;
@@ -181,9 +161,11 @@ export class Database {
     }
   }
 
-  /** One write after the other, where all share one connection. */
-  private exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const running = this.lastWrite.then(work);
+  private attempt<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
+    if (kind === 'read') return this.runOnce(this.reads, work, deadline, false);
+    if (this.dialect.isServer) return this.runOnce(this.writes, work, deadline, kind === 'transaction');
+    // One write after the other, as all share one connection.
+    const running = this.lastWrite.then(() => this.runOnce(this.writes, work, deadline, true));
     this.lastWrite = running.catch(() => undefined);
     return running;
   }
@@ -192,12 +174,7 @@ export class Database {
    * Runs work on a connection. A ROLLBACK that fails leaves its transaction open, and TypeORM's `transaction` would not
    * end it. Later writes of SQLite's only connection for writes would be part of it: acknowledged, and never committed.
    */
-  private async attempt<T>(
-    source: DataSource,
-    work: (manager: EntityManager) => Promise<T>,
-    deadline: number,
-    inTransaction = false,
-  ): Promise<T> {
+  private async runOnce<T>(source: DataSource, work: Work<T>, deadline: number, inTransaction: boolean): Promise<T> {
     const runner = source.createQueryRunner();
     const connection = (await connecting(runner.connect())) as object;
     try {
@@ -215,7 +192,7 @@ export class Database {
       return result;
     } catch (error) {
       const { discard } = this.dialect;
-      if (discard && this.failure(error) === 'unavailable') discard(connection);
+      if (discard && failureOf(this.dialect, error) === 'unavailable') discard(connection);
       else if (inTransaction) await runner.query('ROLLBACK').catch(() => discard?.(connection));
       throw error;
     } finally {

@@ -4,6 +4,7 @@ import { ApiKeyRepository, KeyUse } from '../../../../application/keys/api-key-r
 import { ApiKey, keyState } from '../../../../domain/keys/api-key.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
+import { failureOf } from '../dialects/dialect.js';
 import { ApiKeySchema, KeyUseSchema, StoredApiKey } from './api-key.schema.js';
 
 /** API keys in the tables `api_key` and `key_use`. */
@@ -18,7 +19,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
         const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In([...new Set(digests)]) });
         return digests.map((digest) => found.find((key) => key.digest === digest));
       };
-      return database.read('SELECT api_key', find, deadline);
+      return database.run('read', 'SELECT api_key', find, deadline);
     }, 2);
   }
 
@@ -31,13 +32,13 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   list(): Promise<ApiKey[]> {
-    return this.database.read('SELECT api_key', (manager) =>
+    return this.database.run('read', 'SELECT api_key', (manager) =>
       manager.getRepository(ApiKeySchema).find({ order: { createdAt: 'ASC', digest: 'ASC' } }),
     );
   }
 
   revoke(digest: string, at: Date): Promise<void> {
-    return this.database.write('UPDATE api_key', async (manager) => {
+    return this.database.run('transaction', 'UPDATE api_key', async (manager) => {
       const unrevoked = { digest, revokedAt: IsNull() };
       await manager.getRepository(ApiKeySchema).update(unrevoked, { revokedAt: at, activeName: null });
     });
@@ -61,13 +62,13 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   recordUses(uses: readonly KeyUse[]): Promise<void> {
     // In one order everywhere, so that instances do not deadlock.
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
-    return this.database.write('UPDATE key_use', async (manager) => {
+    return this.database.run('transaction', 'UPDATE key_use', async (manager) => {
       for (const use of inOrder) await addUse(manager.getRepository(KeyUseSchema), use);
     });
   }
 
   uses(): Promise<KeyUse[]> {
-    return this.database.read('SELECT key_use', (manager) => manager.getRepository(KeyUseSchema).find());
+    return this.database.run('read', 'SELECT key_use', (manager) => manager.getRepository(KeyUseSchema).find());
   }
 
   version(): number | undefined {
@@ -81,13 +82,13 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     work: (keys: Repository<StoredApiKey>) => Promise<T>,
   ): Promise<T> {
     try {
-      return await this.database.write('INSERT api_key', async (manager) => {
+      return await this.database.run('transaction', 'INSERT api_key', async (manager) => {
         const keys = manager.getRepository(ApiKeySchema);
         await keys.update({ activeName: name, expiresAt: LessThanOrEqual(now) }, { activeName: null });
         return work(keys);
       });
     } catch (error) {
-      if (this.database.failure(error) !== 'duplicate') throw error;
+      if (failureOf(this.database.dialect, error) !== 'duplicate') throw error;
       throw new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`, {
         cause: error,
       });

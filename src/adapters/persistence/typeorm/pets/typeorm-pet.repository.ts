@@ -12,7 +12,7 @@ import { INT64_MAX, INT64_MIN } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
-import { ListQuery, query } from '../dialects/dialect.js';
+import { failureOf, ListQuery, query } from '../dialects/dialect.js';
 import { IdempotencyKeySchema } from './idempotency-key.schema.js';
 import { PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 
@@ -96,7 +96,7 @@ export class TypeOrmPetRepository extends PetRepository {
       if (last) await keys.delete({ at: LessThanOrEqual(last.at) });
       return oldest.length;
     };
-    return this.database.write('DELETE idempotency_key', work);
+    return this.database.run('transaction', 'DELETE idempotency_key', work);
   }
 
   /** Waits first until requests of this process with the same key have settled, without taking a connection. */
@@ -112,9 +112,9 @@ export class TypeOrmPetRepository extends PetRepository {
 
   private addAll(additions: readonly Addition[], deadline: number): Promise<(Added | Error)[]> {
     const work = (manager: EntityManager) => this.insertAll(manager, additions);
-    const kind = additions.every(({ key }) => key) ? 'repeatable' : 'statement';
+    const kind = additions.every(({ key }) => key) ? 'transaction' : 'statement';
     const { observer } = this.database;
-    return observer.commit(additions.length, () => this.database.write('INSERT pet', work, deadline, kind));
+    return observer.commit(additions.length, () => this.database.run(kind, 'INSERT pet', work, deadline));
   }
 
   private async insertAll(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
@@ -156,7 +156,7 @@ export class TypeOrmPetRepository extends PetRepository {
       );
       return { fingerprint: row!.fingerprint, petId: BigInt(row!.pet_id), createdAt: Date.parse(row!.created_at) };
     } catch (error) {
-      throw this.database.failure(error) === 'locked' ? new IdempotencyInProgress() : error;
+      throw failureOf(this.database.dialect, error) === 'locked' ? new IdempotencyInProgress() : error;
     }
   }
 
@@ -172,7 +172,7 @@ export class TypeOrmPetRepository extends PetRepository {
       const pets = new Map((await this.select(manager, ids)).map((pet) => [pet.id, pet]));
       return ids.map((id) => pets.get(id));
     };
-    return this.database.read('SELECT pet', work, deadline);
+    return this.database.run('read', 'SELECT pet', work, deadline);
   }
 
   private async select(manager: EntityManager, ids: readonly bigint[]): Promise<Pet[]> {
@@ -183,7 +183,12 @@ export class TypeOrmPetRepository extends PetRepository {
   private async listAll(queries: readonly ListQuery[], deadline: number): Promise<(readonly Pet[])[]> {
     const nameOf = ({ status, last, limit }: ListQuery) => `${status} ${last} ${limit}`;
     const different = [...new Map(queries.map((query) => [nameOf(query), query])).values()];
-    const lists = await this.database.read('SELECT pet', (manager) => this.selectLists(manager, different), deadline);
+    const lists = await this.database.run(
+      'read',
+      'SELECT pet',
+      (manager) => this.selectLists(manager, different),
+      deadline,
+    );
     const places = new Map(different.map((query, place) => [nameOf(query), place]));
     return queries.map((query) => lists[places.get(nameOf(query))!]!);
   }
