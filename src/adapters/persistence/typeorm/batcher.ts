@@ -1,11 +1,9 @@
-import { AsyncResource } from 'node:async_hooks';
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { QueryFailedError } from 'typeorm';
 
-interface Pending<Item, Result> {
-  readonly item: Item;
-  readonly deadline: number;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
+interface Batch<Item, Result> {
+  readonly items: Item[];
+  readonly results: Promise<readonly (Result | Error)[]>;
 }
 
 /**
@@ -13,10 +11,8 @@ interface Pending<Item, Result> {
  * item joins a round trip that has begun, so a read sees everything that was committed before it was requested.
  */
 export class Batcher<Item, Result> {
-  private pending: Pending<Item, Result>[] = [];
-  private inFlight = 0;
-  private isScheduled = false;
-  private context: AsyncResource | undefined;
+  private next: Batch<Item, Result> | undefined;
+  private readonly inFlight = new Set<Promise<unknown>>();
 
   /**
    * `run` processes a batch until its deadline, and resolves to the results in the same order; an Error in the place of
@@ -30,42 +26,38 @@ export class Batcher<Item, Result> {
   ) {}
 
   /** `deadline` is in milliseconds on the clock of `performance.now()`. */
-  add(item: Item, deadline: number): Promise<Result> {
-    // A batch belongs to the trace of the request that began the queue, even if it is run when another batch ends.
-    if (this.pending.length === 0) this.context = new AsyncResource('Batcher');
-    return new Promise((resolve, reject) => {
-      this.pending.push({ item, deadline, resolve, reject });
-      this.schedule();
-    });
+  async add(item: Item, deadline: number): Promise<Result> {
+    const { items, results } = (this.next ??= this.begin(deadline));
+    const place = items.push(item) - 1;
+    if (items.length === this.maxBatch) this.next = undefined;
+    const result = (await results)[place] as Result | Error;
+    if (result instanceof Error) throw result;
+    return result;
   }
 
-  private schedule(): void {
-    if (this.isScheduled || this.pending.length === 0 || this.inFlight === this.maxInFlight) return;
-    this.isScheduled = true;
-    setImmediate(() => {
-      this.isScheduled = false;
-      this.inFlight++;
-      const batch = this.pending.splice(0, this.maxBatch);
-      void this.context!.runInAsyncScope(() => this.flush(batch)).finally(() => {
-        this.inFlight--;
-        this.schedule();
-      });
-      this.schedule();
-    });
+  /** Begins a batch, which has the deadline and the trace of its first item. */
+  private begin(deadline: number): Batch<Item, Result> {
+    const items: Item[] = [];
+    const flush = async () => {
+      await endOfTurn();
+      while (this.inFlight.size >= this.maxInFlight) await Promise.race(this.inFlight).then(() => endOfTurn());
+      if (this.next?.items === items) this.next = undefined;
+      const running = this.process(items, deadline);
+      this.inFlight.add(running);
+      void running.then(() => this.inFlight.delete(running));
+      return running;
+    };
+    return { items, results: flush() };
   }
 
-  private async flush(batch: readonly Pending<Item, Result>[]): Promise<void> {
+  private async process(items: readonly Item[], deadline: number): Promise<readonly (Result | Error)[]> {
     try {
-      const items = batch.map(({ item }) => item);
-      const results = await this.run(items, batch[0]!.deadline);
-      for (const [i, { resolve, reject }] of batch.entries()) {
-        const result = results[i] as Result | Error;
-        if (result instanceof Error) reject(result);
-        else resolve(result);
-      }
+      return await this.run(items, deadline);
     } catch (error) {
-      if (batch.length > 1 && error instanceof QueryFailedError) for (const each of batch) await this.flush([each]);
-      else for (const { reject } of batch) reject(error);
+      if (items.length === 1 || !(error instanceof QueryFailedError)) return items.map(() => error as Error);
+      const results: (Result | Error)[] = [];
+      for (const item of items) results.push(...(await this.process([item], deadline)));
+      return results;
     }
   }
 }
