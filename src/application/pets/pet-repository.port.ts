@@ -4,7 +4,7 @@ import { NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
 export interface PetQuery {
   /** Only pets of this status; all pets if absent. */
   readonly status?: PetStatus;
-  /** Only pets with a lower id; all pets if absent. */
+  /** Only pets with a lower id than this one, which is above the lowest int64; all pets if absent. */
   readonly before?: bigint;
   /** The maximum number of pets, 1 or more. */
   readonly limit: number;

@@ -8,6 +8,7 @@ import {
 import { UsageError } from '../../../../application/errors.js';
 import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
+import { NEW_PET_NAMES, newPetValues } from '../pets/pet.schema.js';
 
 /** Which pets to list. */
 export interface ListQuery extends Omit<PetQuery, 'before'> {
@@ -24,8 +25,10 @@ export type Failure =
   | 'unavailable'
   /** Another transaction was in the way: the same transaction will succeed in a moment. */
   | 'busy'
+  /** It waited in vain for a table that another transaction has locked. */
+  | 'tableLocked'
   /** It waited in vain for a row that another transaction has locked. */
-  | 'locked'
+  | 'rowLocked'
   /** A row with the same unique value exists. */
   | 'duplicate';
 
@@ -57,16 +60,12 @@ export interface Dialect {
   readonly begin: string;
   /** Keeps other processes from migrating the schema until the transaction and its connection end. */
   readonly lockSchema: string;
-  /** What turns the insert of an existing idempotency key into an update that changes nothing. */
-  readonly onExistingKey: string;
   /** Selects the `name` of each trigger and rule, which could change or discard what is written. */
   readonly triggers: string;
   /** Selects as `last` the highest id that was generated for a table, that of a deleted row too. */
   lastId(table: string): string;
   /** Makes the next generated id of an empty table higher than this one, in the transaction. */
   continueIds(table: string, last: bigint): readonly string[];
-  /** Selects the pets with these ids, in any order. */
-  find(ids: readonly bigint[], add: AddParameter): string;
   /** What comes after `SELECT …` to read a list, always by one walk along an index. */
   list(query: ListQuery, add: AddParameter): string;
   /** Inserts pets durably, and returns their ids, which increase in the order of the pets. */
@@ -133,4 +132,10 @@ export function query<Row extends ObjectLiteral>(
   const { driver } = manager.dataSource;
   const sql = write((value) => driver.createParameter('', parameters.push(value) - 1));
   return manager.query<Row[]>(sql, parameters);
+}
+
+/** The `Dialect.insert` of a database that assigns ids in the order of the rows. */
+export function insertRows(pets: readonly NewPet[], add: AddParameter): string {
+  const rows = pets.map((pet) => `(${newPetValues(pet).map(add).join(', ')})`);
+  return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING id`;
 }

@@ -1,6 +1,5 @@
 import { PoolConnection } from 'mysql2';
-import { NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
-import { Dialect } from './dialect.js';
+import { Dialect, insertRows } from './dialect.js';
 
 /** The SQLSTATEs that are the statement's fault (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
 const FAULT = /^(0A|2[0-4]|4[25])/;
@@ -37,30 +36,24 @@ export const mariadb: Dialect = {
 
   begin: 'START TRANSACTION',
   lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
-  onExistingKey: 'ON DUPLICATE KEY UPDATE scope = scope',
   triggers: `SELECT trigger_name AS name FROM information_schema.triggers WHERE event_object_schema = DATABASE()`,
   lastId: (table) => `SELECT auto_increment - 1 AS last FROM information_schema.tables
     WHERE table_schema = DATABASE() AND table_name = '${table}'`,
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
-  find: (ids, add) => `SELECT ${PET_COLUMNS} FROM pet FORCE INDEX (PRIMARY) WHERE id IN (${add(ids)})`,
-
   list({ status, last, limit }, add) {
     const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${add(status)} AND`;
     return `FROM pet FORCE INDEX ${where} id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
-  insert(pets, add) {
-    const rows = pets.map((pet) => `(${newPetValues(pet).map(add).join(', ')})`);
-    return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING id`;
-  },
+  insert: insertRows,
 
   failure({ errno, sqlState }) {
     if (errno === 1062) return 'duplicate';
     // A row that changed since it was read, and a deadlock.
     if (errno === 1020 || errno === 1213) return 'busy';
-    if (errno === 1205) return 'locked';
+    if (errno === 1205) return 'rowLocked';
     return FAULT.test(String(sqlState)) && !NOT_NOW.includes(errno) ? undefined : 'unavailable';
   },
 

@@ -1,5 +1,5 @@
 import { ClientBase } from 'pg';
-import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
+import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues } from '../pets/pet.schema.js';
 import { Dialect } from './dialect.js';
 
 /** Distinguishes the lock on the schema from other advisory locks in the database. */
@@ -45,8 +45,6 @@ export const postgres: Dialect = {
   begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLY}`,
   // Waits for another process however long that takes.
   lockSchema: `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`,
-  // The update is a write: a replay waits for a synchronous standby too, as the first commit may not have.
-  onExistingKey: 'ON CONFLICT (scope, token) DO UPDATE SET scope = excluded.scope',
   triggers: `SELECT tgname AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
@@ -55,8 +53,6 @@ export const postgres: Dialect = {
     `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('${table}', 'id')::regclass), max(id)) AS last
     FROM ${table}`,
   continueIds: (table, last) => [`SELECT setval(pg_get_serial_sequence('${table}', 'id'), ${last})`],
-
-  find: (ids, add) => `SELECT ${PET_COLUMNS} FROM pet WHERE id = ANY(${add(ids)}::bigint[])`,
 
   list({ status, last, limit }, add) {
     if (status === undefined) return `FROM pet WHERE id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
@@ -80,7 +76,7 @@ export const postgres: Dialect = {
   failure({ code, where }) {
     if (code === '23505') return 'duplicate';
     if (code === '40001' || code === '40P01') return 'busy';
-    if (code === '55P03' && ROW.test(String(where))) return 'locked';
+    if (code === '55P03') return ROW.test(String(where)) ? 'rowLocked' : 'tableLocked';
     return FAULT.test(String(code)) ? undefined : 'unavailable';
   },
 

@@ -1,6 +1,5 @@
 import Libsql from 'libsql';
-import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues, PET_COLUMNS } from '../pets/pet.schema.js';
-import { Dialect, Failure } from './dialect.js';
+import { Dialect, Failure, insertRows } from './dialect.js';
 
 /** The result codes that are not the statement's fault (https://www.sqlite.org/rescode.html). */
 const FAILURES: readonly (readonly [RegExp, Failure])[] = [
@@ -23,7 +22,6 @@ export const sqlite: Dialect = {
   begin: 'BEGIN IMMEDIATE',
   // TypeORM begins the transaction of migrations without the lock; a write takes it, even one that changes nothing.
   lockSchema: 'PRAGMA user_version = 0',
-  onExistingKey: 'ON CONFLICT (scope, token) DO UPDATE SET scope = excluded.scope',
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
   lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
   continueIds: (table, last) => [
@@ -32,23 +30,12 @@ export const sqlite: Dialect = {
       WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = '${table}')`,
   ],
 
-  find: (ids, add) =>
-    `SELECT ${PET_COLUMNS} FROM pet WHERE id IN (SELECT value FROM json_each(${add(`[${ids.join()}]`)}))`,
-
   list({ status, last, limit }, add) {
     const from = status === undefined ? 'pet WHERE' : `pet INDEXED BY pet_status_id WHERE status = ${add(status)} AND`;
     return `FROM ${from} id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
-  insert(pets, add) {
-    // JSON.stringify cannot write a bigint; SQLite stores the text of one in an integer column as an integer.
-    const rows = JSON.stringify(pets.map(newPetValues), (_, value: unknown) =>
-      typeof value === 'bigint' ? String(value) : value,
-    );
-    return `INSERT INTO pet (${NEW_PET_NAMES})
-      SELECT ${NEW_PET_COLUMNS.map((_, place) => `value ->> ${place}`).join(', ')}
-      FROM json_each(${add(rows)}) RETURNING id`;
-  },
+  insert: insertRows,
 
   failure: ({ code }) => FAILURES.find(([codes]) => codes.test(String(code)))?.[1],
 

@@ -1,4 +1,4 @@
-import { EntityManager, LessThan, LessThanOrEqual } from 'typeorm';
+import { EntityManager, LessThan, LessThanOrEqual, Repository } from 'typeorm';
 import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
 import {
   Added,
@@ -8,18 +8,18 @@ import {
   PetRepository,
 } from '../../../../application/pets/pet-repository.port.js';
 import { within } from '../../../../application/within.js';
-import { INT64_MAX, INT64_MIN } from '../../../../domain/int64.js';
+import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
 import { failureOf, ListQuery, query } from '../dialects/dialect.js';
-import { IdempotencyKeySchema } from './idempotency-key.schema.js';
+import { IdempotencyKeySchema, StoredIdempotencyKey } from './idempotency-key.schema.js';
 import { PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 
 /** A pet to add, and the idempotency key to add it with. */
 interface Addition {
   readonly pet: NewPet;
-  readonly key?: IdempotencyKey | undefined;
+  readonly key: IdempotencyKey;
 }
 
 /** How many batches of one kind are in flight to a server: it runs one while the process reads the rows of another. */
@@ -37,30 +37,28 @@ const DELETED_AT_A_TIME = 100;
 /** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
 export class TypeOrmPetRepository extends PetRepository {
   private readonly keysInFlight = new Map<string, Promise<unknown>>();
-  private readonly adds: Batcher<Addition, Added>;
+  private readonly adds: Batcher<NewPet, Added>;
+  private readonly addsOnce: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
   private readonly lists: Batcher<ListQuery, readonly Pet[]>;
 
   constructor(private readonly database: Database) {
     super();
-    const inFlight = database.dialect.isServer ? BATCHES_IN_FLIGHT : 1;
-    this.adds = new Batcher((items, deadline) => this.addAll(items, deadline), inFlight);
+    const { isServer } = database.dialect;
+    const inFlight = isServer ? BATCHES_IN_FLIGHT : 1;
+    this.adds = new Batcher((pets, deadline) => this.addAll(pets, deadline), inFlight);
+    // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
+    const [onceInFlight, atOnce] = isServer ? [Infinity, 1] : [1];
+    this.addsOnce = new Batcher((items, deadline) => this.addAllOnce(items, deadline), onceInFlight, atOnce);
     this.finds = new Batcher((ids, deadline) => this.findAll(ids, deadline), inFlight);
     this.lists = new Batcher((queries, deadline) => this.listAll(queries, deadline), inFlight, LISTS_AT_ONCE);
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
-    const addition = { pet: { ...newPet }, key };
-    return this.database.admit(async (deadline) => {
-      if (!key) return this.adds.add(addition, deadline);
-      return this.afterKeyInFlight(key, async () => {
-        // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
-        if (!this.database.dialect.isServer) return this.adds.add(addition, deadline);
-        const [added] = await this.addAll([addition], deadline);
-        if (added instanceof Error) throw added;
-        return added!;
-      });
-    });
+    const pet = { ...newPet };
+    return this.database.admit((deadline) =>
+      key ? this.afterKeyInFlight(key, () => this.addsOnce.add({ pet, key }, deadline)) : this.adds.add(pet, deadline),
+    );
   }
 
   find(id: bigint): Promise<Pet | undefined> {
@@ -68,8 +66,6 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
-    // No id is less, and the last one would be no int64.
-    if (before === INT64_MIN) return Promise.resolve([]);
     const last = before === undefined ? INT64_MAX : before - 1n;
     return this.database.admit((deadline) => this.lists.add({ status, last, limit }, deadline));
   }
@@ -110,73 +106,68 @@ export class TypeOrmPetRepository extends PetRepository {
     return adding;
   }
 
-  private addAll(additions: readonly Addition[], deadline: number): Promise<(Added | Error)[]> {
-    const work = (manager: EntityManager) => this.insertAll(manager, additions);
-    const kind = additions.every(({ key }) => key) ? 'transaction' : 'statement';
-    const { observer } = this.database;
-    return observer.commit(additions.length, () => this.database.run(kind, 'INSERT pet', work, deadline));
+  private addAll(pets: readonly NewPet[], deadline: number): Promise<Added[]> {
+    const work = async (manager: EntityManager) =>
+      (await this.insert(manager, pets)).map((pet) => ({ pet, replayed: false }));
+    const { database } = this;
+    return database.observer.commit(pets.length, () => database.run('statement', 'INSERT pet', work, deadline));
   }
 
-  private async insertAll(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
-    const pets = additions.filter(({ key }) => !key).map(({ pet }) => pet);
-    const ids = pets.length > 0 ? await this.insert(manager, pets) : [];
-    const outcomes: (Added | Error)[] = [];
-    for (const { pet, key } of additions) {
-      if (key) outcomes.push(await this.insertOnce(manager, pet, key));
-      else outcomes.push({ pet: { id: ids.shift()!, ...pet }, replayed: false });
-    }
-    return outcomes;
+  private addAllOnce(additions: readonly Addition[], deadline: number): Promise<(Added | Error)[]> {
+    const work = async (manager: EntityManager) => {
+      const outcomes: (Added | Error)[] = [];
+      for (const { pet, key } of additions) outcomes.push(await this.insertOnce(manager, pet, key));
+      return outcomes;
+    };
+    const { database } = this;
+    return database.observer.commit(additions.length, () => database.run('transaction', 'INSERT pet', work, deadline));
   }
 
   /** Adds a pet unless one was added with the key. */
-  private async insertOnce(manager: EntityManager, pet: NewPet, key: IdempotencyKey): Promise<Added | Error> {
-    const earlier = await this.lock(manager, key);
-    const isFresh = key.at.getTime() - earlier.createdAt < IDEMPOTENCY_KEY_LIFETIME;
-    if (isFresh && earlier.petId !== 0n) {
-      const [found] = await this.select(manager, [earlier.petId]);
-      if (found && earlier.fingerprint !== key.fingerprint) return new IdempotencyKeyReused();
-      if (found) return { pet: found, replayed: true };
+  private async insertOnce(manager: EntityManager, newPet: NewPet, sent: IdempotencyKey): Promise<Added | Error> {
+    const keys = manager.getRepository(IdempotencyKeySchema);
+    const stored = await this.lock(keys, sent);
+    const isFresh = sent.at.getTime() - stored.at.getTime() < IDEMPOTENCY_KEY_LIFETIME;
+    if (isFresh && stored.petId !== 0n) {
+      const [pet] = await select(manager, [stored.petId]);
+      if (pet && stored.fingerprint !== sent.fingerprint) return new IdempotencyKeyReused();
+      if (pet) return { pet, replayed: true };
     }
-    const [id] = await this.insert(manager, [pet]);
-    const { fingerprint, at } = key;
-    const stored = { scope: key.scope, key: key.key };
-    await manager.getRepository(IdempotencyKeySchema).update(stored, { fingerprint, petId: id!, at });
-    return { pet: { id: id!, ...pet }, replayed: false };
+    const [pet] = await this.insert(manager, [newPet]);
+    await keys.update({ scope: sent.scope, key: sent.key }, { ...sent, petId: pet!.id });
+    return { pet: pet!, replayed: false };
   }
 
-  /** Stores an idempotency key with the pet id 0, or locks the stored one; resolves to its row as it then is. */
-  private async lock(manager: EntityManager, { scope, key, fingerprint, at }: IdempotencyKey) {
+  /** Stores an idempotency key with the pet id 0, or locks the stored one; resolves to it as it then is. */
+  private async lock(keys: Repository<StoredIdempotencyKey>, sent: IdempotencyKey): Promise<StoredIdempotencyKey> {
     try {
-      const values = [scope, key, fingerprint, 0, at.toISOString()];
-      const [row] = await query<Record<'fingerprint' | 'pet_id' | 'created_at', string>>(
-        manager,
-        (add) => `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at)
-          VALUES (${values.map(add).join(', ')}) ${this.database.dialect.onExistingKey}
-          RETURNING fingerprint, pet_id, created_at`,
-      );
-      return { fingerprint: row!.fingerprint, petId: BigInt(row!.pet_id), createdAt: Date.parse(row!.created_at) };
+      // The update of a stored key changes nothing, but is a write: on PostgreSQL a replay waits for a synchronous
+      // standby too, as the first commit may not have.
+      const insert = keys
+        .createQueryBuilder()
+        .insert()
+        .values({ ...sent, petId: 0n });
+      await insert.orUpdate(['scope'], ['scope', 'token']).execute();
     } catch (error) {
-      throw failureOf(this.database.dialect, error) === 'locked' ? new IdempotencyInProgress() : error;
+      throw failureOf(this.database.dialect, error) === 'rowLocked' ? new IdempotencyInProgress() : error;
     }
+    return keys.findOneByOrFail({ scope: sent.scope, key: sent.key });
   }
 
-  private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<bigint[]> {
+  private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<Pet[]> {
     const inserted = await query<{ id: bigint | string }>(manager, (add) => this.database.dialect.insert(pets, add));
     if (inserted.length !== pets.length)
       throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
-    return inserted.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
+    const ids = inserted.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
+    return pets.map((pet, i) => ({ id: ids[i]!, ...pet }));
   }
 
   private findAll(ids: readonly bigint[], deadline: number): Promise<(Pet | undefined)[]> {
     const work = async (manager: EntityManager) => {
-      const pets = new Map((await this.select(manager, ids)).map((pet) => [pet.id, pet]));
+      const pets = new Map((await select(manager, ids)).map((pet) => [pet.id, pet]));
       return ids.map((id) => pets.get(id));
     };
     return this.database.run('read', 'SELECT pet', work, deadline);
-  }
-
-  private async select(manager: EntityManager, ids: readonly bigint[]): Promise<Pet[]> {
-    return (await query<PetRow>(manager, (add) => this.database.dialect.find(ids, add))).map(toPet);
   }
 
   /** Equal queries share a list. */
@@ -213,4 +204,12 @@ export class TypeOrmPetRepository extends PetRepository {
     if (lists.length > 1) for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
     return lists;
   }
+}
+
+async function select(manager: EntityManager, ids: readonly bigint[]): Promise<Pet[]> {
+  const found = await query<PetRow>(
+    manager,
+    (add) => `SELECT ${PET_COLUMNS} FROM pet WHERE id IN (${ids.map(add).join(', ')})`,
+  );
+  return found.map(toPet);
 }
