@@ -14,13 +14,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   constructor(private readonly database: Database) {
     super();
     // After each write on SQLite all clients look their keys up again at once.
-    this.finds = new Batcher((digests, deadline) => {
-      const find = async (manager: EntityManager): Promise<(ApiKey | undefined)[]> => {
-        const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In([...new Set(digests)]) });
-        return digests.map((digest) => found.find((key) => key.digest === digest));
-      };
-      return database.run('read', 'SELECT api_key', find, deadline);
-    }, 2);
+    this.finds = new Batcher(database, 'read', 'SELECT api_key', findAll);
   }
 
   add(key: ApiKey): Promise<void> {
@@ -94,6 +88,11 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
       });
     }
   }
+}
+
+async function findAll(manager: EntityManager, digests: readonly string[]): Promise<(ApiKey | undefined)[]> {
+  const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In(digests) });
+  return digests.map((digest) => found.find((key) => key.digest === digest));
 }
 
 async function insert(keys: Repository<StoredApiKey>, key: ApiKey): Promise<void> {

@@ -12,7 +12,7 @@ import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
-import { failureOf, ListQuery, query } from '../dialects/dialect.js';
+import { AddParameter, Dialect, failureOf, ListQuery, query } from '../dialects/dialect.js';
 import { IdempotencyKeySchema, StoredIdempotencyKey } from './idempotency-key.schema.js';
 import { PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 
@@ -21,9 +21,6 @@ interface Addition {
   readonly pet: NewPet;
   readonly key: IdempotencyKey;
 }
-
-/** How many batches of one kind are in flight to a server: it runs one while the process reads the rows of another. */
-const BATCHES_IN_FLIGHT = 2;
 
 /** The most lists that a server reads in one statement. */
 const LISTS_AT_ONCE = 32;
@@ -44,14 +41,14 @@ export class TypeOrmPetRepository extends PetRepository {
 
   constructor(private readonly database: Database) {
     super();
-    const { isServer } = database.dialect;
-    const inFlight = isServer ? BATCHES_IN_FLIGHT : 1;
-    this.adds = new Batcher((pets, deadline) => this.addAll(pets, deadline), inFlight);
+    this.adds = new Batcher(database, 'statement', 'INSERT pet', (manager, pets) => this.addAll(manager, pets));
+    const addOnce = (manager: EntityManager, items: readonly Addition[]) => this.addAllOnce(manager, items);
     // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
-    const [onceInFlight, atOnce] = isServer ? [Infinity, 1] : [1];
-    this.addsOnce = new Batcher((items, deadline) => this.addAllOnce(items, deadline), onceInFlight, atOnce);
-    this.finds = new Batcher((ids, deadline) => this.findAll(ids, deadline), inFlight);
-    this.lists = new Batcher((queries, deadline) => this.listAll(queries, deadline), inFlight, LISTS_AT_ONCE);
+    const alone = database.dialect.isServer ? [1, Infinity] : [];
+    this.addsOnce = new Batcher(database, 'transaction', 'INSERT pet', addOnce, ...alone);
+    this.finds = new Batcher(database, 'read', 'SELECT pet', findAll);
+    const list = (manager: EntityManager, queries: readonly ListQuery[]) => this.listAll(manager, queries);
+    this.lists = new Batcher(database, 'read', 'SELECT pet', list, LISTS_AT_ONCE);
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
@@ -67,7 +64,8 @@ export class TypeOrmPetRepository extends PetRepository {
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
     const last = before === undefined ? INT64_MAX : before - 1n;
-    return this.database.admit((deadline) => this.lists.add({ status, last, limit }, deadline));
+    const name = `${status} ${last} ${limit}`;
+    return this.database.admit((deadline) => this.lists.add({ status, last, limit }, deadline, name));
   }
 
   version(): number | undefined {
@@ -100,36 +98,31 @@ export class TypeOrmPetRepository extends PetRepository {
     const name = `${scope} ${key}`;
     while (this.keysInFlight.has(name))
       await within(IN_FLIGHT_TIMEOUT, this.keysInFlight.get(name)!, () => new IdempotencyInProgress());
-    const adding = add();
-    const settled = () => void this.keysInFlight.delete(name);
-    this.keysInFlight.set(name, adding.then(settled, settled));
+    const adding = add().finally(() => this.keysInFlight.delete(name));
+    this.keysInFlight.set(
+      name,
+      adding.catch(() => undefined),
+    );
     return adding;
   }
 
-  private addAll(pets: readonly NewPet[], deadline: number): Promise<Added[]> {
-    const work = async (manager: EntityManager) =>
-      (await this.insert(manager, pets)).map((pet) => ({ pet, replayed: false }));
-    const { database } = this;
-    return database.observer.commit(pets.length, () => database.run('statement', 'INSERT pet', work, deadline));
+  private async addAll(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
+    return (await this.insert(manager, pets)).map((pet) => ({ pet, replayed: false }));
   }
 
-  private addAllOnce(additions: readonly Addition[], deadline: number): Promise<(Added | Error)[]> {
-    const work = async (manager: EntityManager) => {
-      const outcomes: (Added | Error)[] = [];
-      for (const { pet, key } of additions) outcomes.push(await this.insertOnce(manager, pet, key));
-      return outcomes;
-    };
-    const { database } = this;
-    return database.observer.commit(additions.length, () => database.run('transaction', 'INSERT pet', work, deadline));
+  private async addAllOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
+    const outcomes: (Added | Error)[] = [];
+    for (const { pet, key } of additions) outcomes.push(await this.addOnce(manager, pet, key));
+    return outcomes;
   }
 
   /** Adds a pet unless one was added with the key. */
-  private async insertOnce(manager: EntityManager, newPet: NewPet, sent: IdempotencyKey): Promise<Added | Error> {
+  private async addOnce(manager: EntityManager, newPet: NewPet, sent: IdempotencyKey): Promise<Added | Error> {
     const keys = manager.getRepository(IdempotencyKeySchema);
     const stored = await this.lock(keys, sent);
     const isFresh = sent.at.getTime() - stored.at.getTime() < IDEMPOTENCY_KEY_LIFETIME;
     if (isFresh && stored.petId !== 0n) {
-      const [pet] = await select(manager, [stored.petId]);
+      const [pet] = await findAll(manager, [stored.petId]);
       if (pet && stored.fingerprint !== sent.fingerprint) return new IdempotencyKeyReused();
       if (pet) return { pet, replayed: true };
     }
@@ -162,54 +155,31 @@ export class TypeOrmPetRepository extends PetRepository {
     return pets.map((pet, i) => ({ id: ids[i]!, ...pet }));
   }
 
-  private findAll(ids: readonly bigint[], deadline: number): Promise<(Pet | undefined)[]> {
-    const work = async (manager: EntityManager) => {
-      const pets = new Map((await select(manager, ids)).map((pet) => [pet.id, pet]));
-      return ids.map((id) => pets.get(id));
-    };
-    return this.database.run('read', 'SELECT pet', work, deadline);
-  }
-
-  /** Equal queries share a list. */
-  private async listAll(queries: readonly ListQuery[], deadline: number): Promise<(readonly Pet[])[]> {
-    const nameOf = ({ status, last, limit }: ListQuery) => `${status} ${last} ${limit}`;
-    const different = [...new Map(queries.map((query) => [nameOf(query), query])).values()];
-    const lists = await this.database.run(
-      'read',
-      'SELECT pet',
-      (manager) => this.selectLists(manager, different),
-      deadline,
-    );
-    const places = new Map(different.map((query, place) => [nameOf(query), place]));
-    return queries.map((query) => lists[places.get(nameOf(query))!]!);
-  }
-
-  private async selectLists(manager: EntityManager, queries: readonly ListQuery[]): Promise<Pet[][]> {
+  private async listAll(manager: EntityManager, queries: readonly ListQuery[]): Promise<Pet[][]> {
     const { dialect } = this.database;
-    if (!dialect.isServer && queries.length > 1) {
-      const lists: Pet[][] = [];
-      // One statement for all would be slower: SQLite would have to compile it.
-      for (const query of queries) lists.push(...(await this.selectLists(manager, [query])));
-      return lists;
-    }
-    const found = await query<PetRow>(manager, (add) => {
-      const selects = queries.map(
-        (each, place) => `SELECT ${PET_COLUMNS}, ${place} AS place ${dialect.list(each, add)}`,
-      );
-      return selects.length === 1 ? selects[0]! : selects.map((select) => `(${select})`).join(' UNION ALL ');
-    });
-    const lists: Pet[][] = queries.map(() => []);
-    for (const row of found) lists[Number(row.place)]!.push(toPet(row));
-    // A union has no order.
-    if (lists.length > 1) for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
+    if (dialect.isServer) return selectLists(manager, dialect, queries);
+    const lists: Pet[][] = [];
+    // One statement for all would be slower: SQLite would have to compile it.
+    for (const query of queries) lists.push(...(await selectLists(manager, dialect, [query])));
     return lists;
   }
 }
 
-async function select(manager: EntityManager, ids: readonly bigint[]): Promise<Pet[]> {
-  const found = await query<PetRow>(
-    manager,
-    (add) => `SELECT ${PET_COLUMNS} FROM pet WHERE id IN (${ids.map(add).join(', ')})`,
-  );
-  return found.map(toPet);
+async function selectLists(manager: EntityManager, dialect: Dialect, queries: readonly ListQuery[]): Promise<Pet[][]> {
+  const found = await query<PetRow>(manager, (add) => {
+    const selects = queries.map((each, place) => `SELECT ${PET_COLUMNS}, ${place} AS place ${dialect.list(each, add)}`);
+    return selects.length === 1 ? selects[0]! : selects.map((select) => `(${select})`).join(' UNION ALL ');
+  });
+  const lists: Pet[][] = queries.map(() => []);
+  for (const row of found) lists[Number(row.place)]!.push(toPet(row));
+  // A union has no order.
+  if (lists.length > 1) for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
+  return lists;
+}
+
+async function findAll(manager: EntityManager, ids: readonly bigint[]): Promise<(Pet | undefined)[]> {
+  const list = (add: AddParameter) => ids.map(add).join(', ');
+  const found = await query<PetRow>(manager, (add) => `SELECT ${PET_COLUMNS} FROM pet WHERE id IN (${list(add)})`);
+  const pets = new Map(found.map(toPet).map((pet) => [pet.id, pet]));
+  return ids.map((id) => pets.get(id));
 }
