@@ -21,12 +21,13 @@ describeApiKeyRepository(postgres);
 describeInstances(postgres);
 describeLocks(postgres);
 
-/** Records with each new pet which `synchronous_commit` its transaction has. */
+/** Records with each new pet which `synchronous_commit` its transaction has when it is committed. */
 const RECORDER = [
   'CREATE TABLE commits (setting text)',
   `CREATE FUNCTION record_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO commits VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$`,
-  'CREATE TRIGGER record_commit BEFORE INSERT ON pet FOR EACH ROW EXECUTE FUNCTION record_commit()',
+  `CREATE CONSTRAINT TRIGGER record_commit AFTER INSERT ON pet DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION record_commit()`,
 ];
 
 const recorded = async (url: string) =>

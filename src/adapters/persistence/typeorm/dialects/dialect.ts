@@ -7,8 +7,6 @@ import {
 } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
-import { NewPet } from '../../../../domain/pets/pet.js';
-import { NEW_PET_NAMES, newPetValues } from '../pets/pet.schema.js';
 
 /** Which pets to list. */
 export interface ListQuery extends Omit<PetQuery, 'before'> {
@@ -60,6 +58,8 @@ export interface Dialect {
   readonly begin: string;
   /** Keeps other processes from migrating the schema until the transaction and its connection end. */
   readonly lockSchema: string;
+  /** What an insert of pets returns: their ids, and what makes its commit durable if no transaction surrounds it. */
+  readonly returning: string;
   /** Selects the `name` of each trigger and rule, which could change or discard what is written. */
   readonly triggers: string;
   /** Selects as `last` the highest id that was generated for a table, that of a deleted row too. */
@@ -68,8 +68,6 @@ export interface Dialect {
   continueIds(table: string, last: bigint): readonly string[];
   /** What comes after `SELECT …` to read a list, always by one walk along an index. */
   list(query: ListQuery, add: AddParameter): string;
-  /** Inserts pets durably, and returns their ids, which increase in the order of the pets. */
-  insert(pets: readonly NewPet[], add: AddParameter): string;
   /** Why a statement has failed; undefined if the fault is its own. */
   failure(error: DriverError): Failure | undefined;
   /**
@@ -132,10 +130,4 @@ export function query<Row extends ObjectLiteral>(
   const { driver } = manager.dataSource;
   const sql = write((value) => driver.createParameter('', parameters.push(value) - 1));
   return manager.query<Row[]>(sql, parameters);
-}
-
-/** The `Dialect.insert` of a database that assigns ids in the order of the rows. */
-export function insertRows(pets: readonly NewPet[], add: AddParameter): string {
-  const rows = pets.map((pet) => `(${newPetValues(pet).map(add).join(', ')})`);
-  return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING id`;
 }

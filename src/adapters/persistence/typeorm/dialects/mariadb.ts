@@ -1,5 +1,5 @@
 import { PoolConnection } from 'mysql2';
-import { Dialect, insertRows } from './dialect.js';
+import { Dialect } from './dialect.js';
 
 /** The SQLSTATEs that are the statement's fault (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
 const FAULT = /^(0A|2[0-4]|4[25])/;
@@ -36,6 +36,7 @@ export const mariadb: Dialect = {
 
   begin: 'START TRANSACTION',
   lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
+  returning: 'id',
   triggers: `SELECT trigger_name AS name FROM information_schema.triggers WHERE event_object_schema = DATABASE()`,
   lastId: (table) => `SELECT auto_increment - 1 AS last FROM information_schema.tables
     WHERE table_schema = DATABASE() AND table_name = '${table}'`,
@@ -46,8 +47,6 @@ export const mariadb: Dialect = {
     const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${add(status)} AND`;
     return `FROM pet FORCE INDEX ${where} id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
-
-  insert: insertRows,
 
   failure({ errno, sqlState }) {
     if (errno === 1062) return 'duplicate';

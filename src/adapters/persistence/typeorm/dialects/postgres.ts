@@ -1,5 +1,4 @@
 import { ClientBase } from 'pg';
-import { NEW_PET_COLUMNS, NEW_PET_NAMES, newPetValues } from '../pets/pet.schema.js';
 import { Dialect } from './dialect.js';
 
 /** Distinguishes the lock on the schema from other advisory locks in the database. */
@@ -45,6 +44,7 @@ export const postgres: Dialect = {
   begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLY}`,
   // Waits for another process however long that takes.
   lockSchema: `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`,
+  returning: `id, ${DURABLY}`,
   triggers: `SELECT tgname AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
@@ -60,17 +60,6 @@ export const postgres: Dialect = {
     // Only the index on both can serve this: for a plain comparison the planner may walk the whole table.
     return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${add(last)})
       ORDER BY status DESC, id DESC LIMIT ${add(limit)}`;
-  },
-
-  insert(pets, add) {
-    const rows = pets.map(newPetValues);
-    const columns = NEW_PET_COLUMNS.map(
-      ({ type }, i) => `${add(rows.map((row) => row[i]))}::${type === 'varchar' ? 'text' : String(type)}[]`,
-    );
-    return `WITH durable AS MATERIALIZED (SELECT ${DURABLY})
-      INSERT INTO pet (${NEW_PET_NAMES}) SELECT ${NEW_PET_NAMES}
-      FROM durable, unnest(${columns.join(', ')}) WITH ORDINALITY AS given (${NEW_PET_NAMES}, place)
-      ORDER BY place RETURNING id`;
   },
 
   failure({ code, where }) {

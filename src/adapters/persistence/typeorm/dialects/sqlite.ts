@@ -1,5 +1,5 @@
 import Libsql from 'libsql';
-import { Dialect, Failure, insertRows } from './dialect.js';
+import { Dialect, Failure } from './dialect.js';
 
 /** The result codes that are not the statement's fault (https://www.sqlite.org/rescode.html). */
 const FAILURES: readonly (readonly [RegExp, Failure])[] = [
@@ -22,6 +22,7 @@ export const sqlite: Dialect = {
   begin: 'BEGIN IMMEDIATE',
   // TypeORM begins the transaction of migrations without the lock; a write takes it, even one that changes nothing.
   lockSchema: 'PRAGMA user_version = 0',
+  returning: 'id',
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
   lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
   continueIds: (table, last) => [
@@ -34,8 +35,6 @@ export const sqlite: Dialect = {
     const from = status === undefined ? 'pet WHERE' : `pet INDEXED BY pet_status_id WHERE status = ${add(status)} AND`;
     return `FROM ${from} id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
-
-  insert: insertRows,
 
   failure: ({ code }) => FAILURES.find(([codes]) => codes.test(String(code)))?.[1],
 

@@ -34,11 +34,6 @@ export const PET_COLUMNS = `id, ${NEW_PET_NAMES}`;
 /** A row of `PET_COLUMNS`, as the driver reads it: an int64 is a bigint or a string. */
 export type PetRow = Readonly<Record<string, string | bigint | number | null>>;
 
-/** The values of a new pet, in the order of `NEW_PET_COLUMNS`. */
-export function newPetValues(pet: NewPet): (string | bigint | null)[] {
-  return NEW_PET_COLUMNS.map(({ field }) => pet[field] ?? null);
-}
-
 /** The pet in a row. */
 export function toPet(row: PetRow): Pet {
   const pet: Partial<Record<keyof Pet, unknown>> = { id: BigInt(row.id!) };

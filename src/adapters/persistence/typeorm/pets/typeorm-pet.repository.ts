@@ -14,7 +14,7 @@ import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
 import { AddParameter, Dialect, failureOf, ListQuery, query } from '../dialects/dialect.js';
 import { IdempotencyKeySchema, StoredIdempotencyKey } from './idempotency-key.schema.js';
-import { PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
+import { NEW_PET_COLUMNS, NEW_PET_NAMES, PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 
 /** A pet to add, and the idempotency key to add it with. */
 interface Addition {
@@ -148,7 +148,11 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<Pet[]> {
-    const inserted = await query<{ id: bigint | string }>(manager, (add) => this.database.dialect.insert(pets, add));
+    const inserted = await query<{ id: bigint | string }>(manager, (add) => {
+      const rows = pets.map((pet) => `(${NEW_PET_COLUMNS.map(({ field }) => add(pet[field] ?? null)).join(', ')})`);
+      const { returning } = this.database.dialect;
+      return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING ${returning}`;
+    });
     if (inserted.length !== pets.length)
       throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
     const ids = inserted.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
