@@ -41,7 +41,7 @@ export class TypeOrmPetRepository extends PetRepository {
 
   constructor(private readonly database: Database) {
     super();
-    this.adds = new Batcher(database, 'statement', 'INSERT pet', (manager, pets) => this.addAll(manager, pets));
+    this.adds = new Batcher(database, 'statement', 'INSERT pet', (manager, pets) => this.insert(manager, pets));
     const addOnce = (manager: EntityManager, items: readonly Addition[]) => this.addAllOnce(manager, items);
     // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
     const alone = database.dialect.isServer ? [1, Infinity] : [];
@@ -98,16 +98,10 @@ export class TypeOrmPetRepository extends PetRepository {
     const name = `${scope} ${key}`;
     while (this.keysInFlight.has(name))
       await within(IN_FLIGHT_TIMEOUT, this.keysInFlight.get(name)!, () => new IdempotencyInProgress());
-    const adding = add().finally(() => this.keysInFlight.delete(name));
-    this.keysInFlight.set(
-      name,
-      adding.catch(() => undefined),
-    );
+    const adding = add();
+    const settled = () => void this.keysInFlight.delete(name);
+    this.keysInFlight.set(name, adding.then(settled, settled));
     return adding;
-  }
-
-  private async addAll(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
-    return (await this.insert(manager, pets)).map((pet) => ({ pet, replayed: false }));
   }
 
   private async addAllOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
@@ -126,9 +120,9 @@ export class TypeOrmPetRepository extends PetRepository {
       if (pet && stored.fingerprint !== sent.fingerprint) return new IdempotencyKeyReused();
       if (pet) return { pet, replayed: true };
     }
-    const [pet] = await this.insert(manager, [newPet]);
-    await keys.update({ scope: sent.scope, key: sent.key }, { ...sent, petId: pet!.id });
-    return { pet: pet!, replayed: false };
+    const [added] = await this.insert(manager, [newPet]);
+    await keys.update({ scope: sent.scope, key: sent.key }, { ...sent, petId: added!.pet.id });
+    return added!;
   }
 
   /** Stores an idempotency key with the pet id 0, or locks the stored one; resolves to it as it then is. */
@@ -147,7 +141,7 @@ export class TypeOrmPetRepository extends PetRepository {
     return keys.findOneByOrFail({ scope: sent.scope, key: sent.key });
   }
 
-  private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<Pet[]> {
+  private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
     const inserted = await query<{ id: bigint | string }>(manager, (add) => {
       const rows = pets.map((pet) => `(${NEW_PET_COLUMNS.map(({ field }) => add(pet[field] ?? null)).join(', ')})`);
       const { returning } = this.database.dialect;
@@ -156,7 +150,7 @@ export class TypeOrmPetRepository extends PetRepository {
     if (inserted.length !== pets.length)
       throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
     const ids = inserted.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
-    return pets.map((pet, i) => ({ id: ids[i]!, ...pet }));
+    return pets.map((pet, i) => ({ pet: { id: ids[i]!, ...pet }, replayed: false }));
   }
 
   private async listAll(manager: EntityManager, queries: readonly ListQuery[]): Promise<Pet[][]> {
