@@ -2,7 +2,7 @@ import { applyDecorators, CanActivate, ExecutionContext, UseGuards } from '@nest
 import { Reflector } from '@nestjs/core';
 import { ApiIncludeEndpoint, ApiOperation, type ApiOperationOptions, ApiQuery } from '@nestjs/swagger';
 import { ApiError } from './errors/api-error.js';
-import { checkQuery, type QueryParameters } from './query/parameters.js';
+import { parseQuery, type QueryParameters } from './query/parameters.js';
 import type { Request } from './server/request.js';
 
 /** The operationId of a handler. */
@@ -13,28 +13,31 @@ interface OperationOptions extends ApiOperationOptions {
   readonly query?: QueryParameters;
 }
 
-/** Makes a handler an operation of the interface: part of its document, and with checks of `Accept` and the query. */
-export function Operation({ query = {}, ...options }: OperationOptions): MethodDecorator {
+/**
+ * Makes a handler an operation of the interface: part of its document, and with checks of `Accept` and the query. If it
+ * has query parameters, its pipe checks them.
+ */
+export function Operation({ query, ...options }: OperationOptions): MethodDecorator {
   return applyDecorators(
     OperationId(options.operationId),
-    UseGuards(new OperationGuard(query)),
+    UseGuards(new OperationGuard(query !== undefined)),
     ApiIncludeEndpoint(),
     ApiOperation(options),
-    ...Object.entries(query).map(([name, { description, schema }]) =>
+    ...Object.entries(query ?? {}).map(([name, { description, schema }]) =>
       ApiQuery({ name, required: false, description, schema }),
     ),
   );
 }
 
-/** Rejects a request whose `Accept` excludes JSON, or whose query is invalid, before it has an effect. */
+/** Rejects a request whose `Accept` excludes JSON, or that has a query although the operation has no parameters. */
 class OperationGuard implements CanActivate {
-  constructor(private readonly query: QueryParameters) {}
+  constructor(private readonly hasQuery: boolean) {}
 
   canActivate(context: ExecutionContext): true {
     const request = context.getArgByIndex<Request>(0);
     if (!acceptsJson(request)) throw ApiError.of('not_acceptable');
     const { url } = request;
-    if (url.includes('?')) checkQuery(new URLSearchParams(url.slice(url.indexOf('?'))), this.query);
+    if (!this.hasQuery && url.includes('?')) parseQuery(new URLSearchParams(url.slice(url.indexOf('?'))), {});
     return true;
   }
 }

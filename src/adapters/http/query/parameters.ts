@@ -13,23 +13,24 @@ interface QueryParameter {
 /** The query parameters of an operation, by name. */
 export type QueryParameters = Readonly<Record<string, QueryParameter>>;
 
-/** Throws an `ApiError` that names every parameter of a query that is unknown, repeated or invalid. */
-export function checkQuery(query: URLSearchParams, parameters: QueryParameters): void {
+/** The values by name. Throws an `ApiError` that names every parameter that is unknown, repeated or invalid. */
+export function parseQuery(query: URLSearchParams, parameters: QueryParameters): Record<string, string> {
   const names = Object.keys(parameters);
   const faults: ApiError[] = [];
-  const given = new Set<string>();
+  const given: Record<string, string> = {};
   for (const [name, value] of query) {
     const rule = names.includes(name) ? parameters[name]?.rule(value) : undefined;
     if (!names.includes(name)) {
       const has = `It has ${names.join(', ') || 'none'}.`;
       const message = `${quoted(name)} is not a query parameter of this operation. ${has}${didYouMean(name, names)}`;
       faults.push(new ApiError('unknown_parameter', message));
-    } else if (given.has(name)) {
+    } else if (Object.hasOwn(given, name)) {
       faults.push(new ApiError('repeated_parameter', `${name} must be given once.`));
     } else if (rule !== undefined) {
       faults.push(new ApiError('invalid_parameter', `${name} must be ${rule}, not ${quoted(value)}.`));
     }
-    given.add(name);
+    given[name] = value;
   }
   throwFaults(faults);
+  return given;
 }
