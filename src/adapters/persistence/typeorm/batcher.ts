@@ -1,13 +1,16 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { AsyncResource } from 'node:async_hooks';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { Database, WorkKind } from './database.js';
 
 /** How many batches of one kind are in flight to a server: it runs one while the process reads the rows of another. */
 const BATCHES_IN_FLIGHT = 2;
 
-interface Batch<Item, Result> {
-  readonly items: Map<unknown, Item>;
-  readonly results: Promise<Map<unknown, Result | Error>>;
+interface Pending<Item, Result> {
+  readonly item: Item;
+  readonly name: unknown;
+  readonly deadline: number;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /**
@@ -15,8 +18,10 @@ interface Batch<Item, Result> {
  * item joins a round trip that has begun, so a read sees everything that was committed before it was requested.
  */
 export class Batcher<Item, Result> {
-  private next: Batch<Item, Result> | undefined;
-  private readonly inFlight = new Set<Promise<unknown>>();
+  private readonly pending: Pending<Item, Result>[] = [];
+  private inFlight = 0;
+  private isScheduled = false;
+  private context: AsyncResource | undefined;
 
   /**
    * `work` processes a batch, and resolves to the results in the same order; an Error in the place of a result fails
@@ -33,29 +38,39 @@ export class Batcher<Item, Result> {
   ) {}
 
   /** Items with the same name share a result. `deadline` is in milliseconds on the clock of `performance.now()`. */
-  async add(item: Item, deadline: number, name: unknown = item): Promise<Result> {
-    const { items, results } = (this.next ??= this.begin(deadline));
-    items.set(name, item);
-    if (items.size === this.maxBatch) this.next = undefined;
-    const result = (await results).get(name) as Result | Error;
-    if (result instanceof Error) throw result;
-    return result;
+  add(item: Item, deadline: number, name: unknown = item): Promise<Result> {
+    // A batch belongs to the trace of the request that began the queue, even if it is run when another batch ends.
+    if (this.pending.length === 0) this.context = new AsyncResource('Batcher');
+    return new Promise((resolve, reject) => {
+      this.pending.push({ item, name, deadline, resolve, reject });
+      this.schedule();
+    });
   }
 
-  /** Begins a batch, which has the deadline and the trace of its first item. */
-  private begin(deadline: number): Batch<Item, Result> {
-    const items = new Map<unknown, Item>();
-    const flush = async () => {
-      await endOfTurn();
-      while (this.inFlight.size >= this.maxInFlight) await Promise.race(this.inFlight).then(() => endOfTurn());
-      if (this.next?.items === items) this.next = undefined;
-      const running = this.run([...items.values()], deadline);
-      this.inFlight.add(running);
-      const results = await running;
-      this.inFlight.delete(running);
-      return new Map([...items.keys()].map((name, i) => [name, results[i] as Result | Error]));
-    };
-    return { items, results: flush() };
+  private schedule(): void {
+    if (this.isScheduled || this.pending.length === 0 || this.inFlight >= this.maxInFlight) return;
+    this.isScheduled = true;
+    setImmediate(() => {
+      this.isScheduled = false;
+      this.inFlight++;
+      const batch = this.pending.splice(0, this.maxBatch);
+      void this.context!.runInAsyncScope(() => this.flush(batch)).finally(() => {
+        this.inFlight--;
+        this.schedule();
+      });
+      this.schedule();
+    });
+  }
+
+  private async flush(batch: readonly Pending<Item, Result>[]): Promise<void> {
+    const items = new Map(batch.map(({ name, item }) => [name, item]));
+    const results = await this.run([...items.values()], batch[0]!.deadline);
+    const places = new Map([...items.keys()].map((name, place) => [name, place]));
+    for (const { name, resolve, reject } of batch) {
+      const result = results[places.get(name)!] as Result | Error;
+      if (result instanceof Error) reject(result);
+      else resolve(result);
+    }
   }
 
   private async run(items: readonly Item[], deadline: number): Promise<readonly (Result | Error)[]> {

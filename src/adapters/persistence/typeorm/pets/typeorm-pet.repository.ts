@@ -48,7 +48,7 @@ export class TypeOrmPetRepository extends PetRepository {
     this.addsOnce = new Batcher(database, 'transaction', 'INSERT pet', addOnce, ...alone);
     this.finds = new Batcher(database, 'read', 'SELECT pet', findAll);
     const list = (manager: EntityManager, queries: readonly ListQuery[]) => this.listAll(manager, queries);
-    this.lists = new Batcher(database, 'read', 'SELECT pet', list, LISTS_AT_ONCE);
+    this.lists = new Batcher<ListQuery, readonly Pet[]>(database, 'read', 'SELECT pet', list, LISTS_AT_ONCE);
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
