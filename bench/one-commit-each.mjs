@@ -2,7 +2,6 @@
 const PETS = '../dist/modules/src/adapters/persistence/typeorm/pets';
 const { TypeOrmPetRepository } = await import(`${PETS}/typeorm-pet.repository.js`);
 
-TypeOrmPetRepository.prototype.add = async function (pet, key) {
-  const [outcome] = await this.database.admit((deadline) => this.addAll([{ pet, key }], deadline));
-  return outcome;
+TypeOrmPetRepository.prototype.add = function (pet) {
+  return this.database.run('statement', 'INSERT pet', async (manager) => (await this.insert(manager, [pet]))[0]);
 };
