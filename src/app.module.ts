@@ -18,11 +18,7 @@ export class ApplicationModule {
       module: ApplicationModule,
       imports: [PersistenceModule.forUrl(DATABASE_URL, settings, together(observers))],
       providers: [
-        {
-          provide: PetService,
-          useFactory: (pets: PetRepository) => new PetService(pets),
-          inject: [PetRepository],
-        },
+        { provide: PetService, useFactory: (pets: PetRepository) => new PetService(pets), inject: [PetRepository] },
         {
           provide: ApiKeyService,
           useFactory: (keys: ApiKeyRepository) => new ApiKeyService(keys, API_KEYS),

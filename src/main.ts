@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import type { Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
-import { existing, lasting, type LastingUrl } from './adapters/persistence/database-url.js';
+import { existing, lasting } from './adapters/persistence/database-url.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
@@ -20,9 +20,7 @@ async function serve(): Promise<void> {
   else await (await import('./process/serve.js')).serve(settings);
 }
 
-function configuredDatabase(): LastingUrl {
-  return lasting('DATABASE_URL', readSettings().DATABASE_URL);
-}
+const configuredDatabase = () => lasting('DATABASE_URL', readSettings().DATABASE_URL);
 
 /** Opens the application services. `mustExist`: fails where a SQLite file would be created. */
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {

@@ -24,8 +24,6 @@ const integer =
 
 const milliseconds = integer(1, 3_600_000);
 
-const anyText: Parse<string> = (_name, text) => text;
-
 const oneOf =
   <Value extends string>(...allowed: Value[]): Parse<Value> =>
   (name, text) => {
@@ -93,7 +91,7 @@ export const SETTINGS = {
     parse: databaseUrl,
   },
   PORT: { description: 'Port to listen on; 0 for any free one', default: '3000', parse: integer(0, 65_535) },
-  HOST: { description: 'Address to listen on', default: '127.0.0.1', parse: anyText },
+  HOST: { description: 'Address to listen on', default: '127.0.0.1', parse: (_name, text) => text },
   WEB_CONCURRENCY: { description: 'Number of processes, 1 to 64', default: '1', parse: integer(1, 64) },
   NODE_ENV: {
     description: 'production, development or test; in production no key is created at startup, and the log is JSON',
@@ -147,7 +145,7 @@ export const SETTINGS = {
     description: 'Port that serves the metrics for Prometheus; no metrics if not set',
     parse: integer(0, 65_535),
   },
-  METRICS_HOST: { description: 'Address that serves the metrics', default: '127.0.0.1', parse: anyText },
+  METRICS_HOST: { description: 'Address that serves the metrics', default: '127.0.0.1', parse: (_name, text) => text },
   REQUEST_TIMEOUT: {
     description: 'Time for a whole request to arrive, in ms; its headers have at most 10 s',
     default: '15000',

@@ -10,17 +10,9 @@ export interface Finding {
   readonly advice?: string;
 }
 
-export function ok(name: string, found: string): Finding {
-  return { name, state: 'ok', found };
-}
-
-export function warn(name: string, found: string, advice: string): Finding {
-  return { name, state: 'warn', found, advice };
-}
-
-export function fail(name: string, found: string, advice: string): Finding {
-  return { name, state: 'fail', found, advice };
-}
+export const ok = (name: string, found: string): Finding => ({ name, state: 'ok', found });
+export const warn = (name: string, found: string, advice: string): Finding => ({ name, state: 'warn', found, advice });
+export const fail = (name: string, found: string, advice: string): Finding => ({ name, state: 'fail', found, advice });
 
 /** The message of a finding, in `petstore check` and when it stops the start. */
 export function words({ found, advice }: Finding): string {

@@ -49,7 +49,7 @@ describe('a command that only reads', () => {
     ...['keys list', 'keys callers', 'keys revoke shop'],
     ...['backup copy.sqlite', 'restore absent', 'copy --from sqlite:absent --to sqlite:b'],
   ])('creates no database: %s', async (line) => {
-    expect(await errorOf(line.split(' '))).toContain('must be a SQLite database; it does not exist (current folder: /');
+    expect(await errorOf(line.split(' '))).toContain('must be a SQLite database; it does not exist in /');
     expect(readdirSync(folder().path)).toEqual([]);
   });
 });

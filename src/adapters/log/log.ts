@@ -3,17 +3,13 @@ import { type Logger, pino } from 'pino';
 import type { FinishedRequest } from '../../application/finished-request.js';
 import { openStdout } from './stdout.js';
 
-export interface LogSettings {
-  /** Default: `info` in production, `warn` otherwise. */
-  readonly LOG_LEVEL: string | undefined;
-  readonly NODE_ENV: string | undefined;
-}
+type LogSettings = Readonly<Record<'LOG_LEVEL' | 'NODE_ENV', string | undefined>>;
 
 /** The log: lines of JSON in production, and of text otherwise. */
 export class Log implements LoggerService {
   private readonly pino: Logger;
 
-  /** Writes to standard output by default. */
+  /** Writes to standard output by default; the default level is `info` in production, and `warn` otherwise. */
   constructor({ LOG_LEVEL, NODE_ENV }: LogSettings, write?: (line: string) => void) {
     const json = NODE_ENV === 'production';
     const output = write

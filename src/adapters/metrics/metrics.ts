@@ -9,9 +9,6 @@ import packageJson from '../../../package.json' with { type: 'json' };
 /** Buckets of durations, in seconds. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The deprecated operation. */
-const DEPRECATED = 'getPet';
-
 /**
  * The metrics of the service, served to Prometheus on a port of their own. A worker sends its metrics to the primary,
  * which serves those of all workers.
@@ -63,7 +60,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Counts a finished request. */
   finish({ operation, status, duration, key }: FinishedRequest): void {
     this.requests.observe({ operation, status: status === 0 ? 'aborted' : status }, duration / 1000);
-    if (key !== undefined && operation === DEPRECATED) this.deprecatedCalls.inc({ operation, key });
+    if (key !== undefined && operation === 'getPet') this.deprecatedCalls.inc({ operation, key });
   }
 
   /** Measures a database query. */

@@ -33,9 +33,7 @@ const FLUSH_TIMEOUT = 500;
 /** The minimum time between two warnings, in milliseconds: a collector that is down fails every batch of spans. */
 const WARNING_INTERVAL = 60_000;
 
-const { version } = packageJson;
-
-const SERVICE = { [semconv.ATTR_SERVICE_NAME]: 'petstore', [semconv.ATTR_SERVICE_VERSION]: version };
+const SERVICE = { [semconv.ATTR_SERVICE_NAME]: 'petstore', [semconv.ATTR_SERVICE_VERSION]: packageJson.version };
 
 const logger = new Logger('tracing');
 let warnedAt = -Infinity;
@@ -52,7 +50,7 @@ export class Tracing implements OnApplicationShutdown {
       .merge(detectResources({ detectors: [envDetector, serviceInstanceIdDetector] })),
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
-  private readonly tracer = this.provider.getTracer('petstore', version);
+  private readonly tracer = this.provider.getTracer('petstore', packageJson.version);
   private readonly spans = new WeakMap<TraceContext, Span>();
   private readonly system: string;
 

@@ -6,10 +6,8 @@ import { urlPart } from '../../net/url-part.js';
 /** How long a request waits for Redis, in milliseconds. */
 const COMMAND_TIMEOUT = 200;
 
-/** Milliseconds. */
+/** Both in milliseconds. */
 const CONNECT_TIMEOUT = 1_000;
-
-/** Milliseconds. */
 const RECONNECT_INTERVAL = 500;
 
 const logger = new Logger('limits');

@@ -1,4 +1,4 @@
-import { IsIn, ValidateBy, ValidateIf } from 'class-validator';
+import { ValidateBy, ValidateIf } from 'class-validator';
 import { INT64_MAX, INT64_MIN } from '../../../domain/int64.js';
 import { textFault } from '../../../domain/text.js';
 
@@ -32,9 +32,4 @@ export function IsText(maxLength: number): PropertyDecorator {
       defaultMessage: (args) => `$property ${fault(args?.value)}`,
     },
   });
-}
-
-/** The value is one of these. */
-export function IsOneOf(values: readonly string[]): PropertyDecorator {
-  return IsIn(values, { message: `$property must be one of $constraint1, not ${GIVEN}` });
 }

@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { IsIn } from 'class-validator';
 import { DEFAULT_STATUS, NAME_MAX_LENGTH, PET_STATUSES, type PetStatus } from '../../../domain/pets/pet.js';
-import { IsInt64, IsOneOf, IsText, MayBeAbsent } from '../body/rules.js';
+import { GIVEN, IsInt64, IsText, MayBeAbsent } from '../body/rules.js';
 import { INT64, namedSchema, text } from '../docs/schemas.js';
 
 export const PET_STATUS = namedSchema('PetStatus', {
@@ -27,7 +28,7 @@ export class NewPetDto {
   categoryId!: bigint;
 
   @MayBeAbsent()
-  @IsOneOf(PET_STATUSES)
+  @IsIn(PET_STATUSES, { message: `$property must be one of $constraint1, not ${GIVEN}` })
   @ApiPropertyOptional({
     description: 'The availability of the animal; `available` if the field is absent. It cannot be null.',
     // With the default outside of allOf, openapi-typescript would make the field required.
