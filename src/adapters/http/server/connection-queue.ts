@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { type ApiError, sendError } from '../errors/api-error.js';
+import { ApiError, sendError } from '../errors/api-error.js';
 import type { Request } from './request.js';
 import { Response } from './response.js';
 
@@ -45,8 +45,10 @@ export class ConnectionQueue {
   add(response: Response): void {
     if (this.latest && this.pending.length === MAX_PENDING) this.latest.shouldKeepAlive = false;
     if (!this.socket.writable || this.latest?.shouldKeepAlive === false) return this.stopReading();
-    // Node drops what follows an Upgrade in its packet.
-    if (this.isStopping || response.req.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    const isUpgrade = response.req.headers.upgrade !== undefined;
+    if (this.isStopping || isUpgrade) response.shouldKeepAlive = false;
+    // Behind an Upgrade, Node drops what follows in the packet, and reports no body that is cut off.
+    if (isUpgrade) this.socket.once('end', () => response.req.complete || this.fail(cutOff(), response.req));
     this.latest = response;
     response.once('close', this.next);
     if (this.current) this.pending.push(response);
@@ -117,4 +119,8 @@ export class ConnectionQueue {
   private stopReading(): void {
     this.socket.removeAllListeners('data').on('data', ignore);
   }
+}
+
+function cutOff(): ApiError {
+  return new ApiError('bad_request', 'The connection ended before the body was complete (RFC 9112, section 8).');
 }
