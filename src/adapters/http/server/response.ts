@@ -4,6 +4,9 @@ import express from 'express';
 import type { FinishedRequest } from '../../../application/finished-request.js';
 import type { Request } from './request.js';
 
+/** The most bytes of an unread body that are read and discarded, so that the connection can be reused. */
+const MAX_DISCARDED = 65_536;
+
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
 const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse, 'prototype'> &
   (new (request: Request) => express.Response & { req: Request });
@@ -18,8 +21,12 @@ export class Response extends ExpressResponse {
   /** Headers that are sent with any status, errors included, whoever writes the head: names and values in turn. */
   readonly standing = ['X-Request-Id', this.requestId, 'X-Content-Type-Options', 'nosniff'];
 
-  /** Sends the head. `headers` are names and values in turn; those that Express has set one by one are sent, too. */
+  /**
+   * Sends the head. `headers` are names and values in turn; those that Express has set one by one are sent, too. The
+   * connection is closed after the response if a large body is still arriving.
+   */
   override writeHead(status: number, ...[headers = []]: unknown[]): this {
+    if (!this.req.complete && hasLargeBody(this.req)) this.shouldKeepAlive = false;
     return super.writeHead(status, [...(headers as string[]), ...this.standing]);
   }
 
@@ -42,3 +49,8 @@ export class Response extends ExpressResponse {
 
 // Express's prototype below ours, and Node's below Express's.
 Object.setPrototypeOf(Response.prototype, express.response);
+
+/** Whether the request has a body of more than 64 KiB, or of a length that is not known beforehand. */
+function hasLargeBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > MAX_DISCARDED;
+}
