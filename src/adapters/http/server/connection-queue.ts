@@ -108,7 +108,6 @@ export class ConnectionQueue {
    */
   private linger(): void {
     this.current = undefined;
-    this.stopReading();
     this.socket.end();
     this.socket.resume();
     const timeout = setTimeout(() => this.socket.destroy(), LINGER);
