@@ -78,7 +78,7 @@ function origins(name: string, text: string): readonly string[] {
 
 function originProblem(origin: string): string | false {
   if (origin === '*') return 'must not be *; name each origin, such as https://shop.example.com';
-  if (!/^https?:\/\//i.test(origin)) return 'has no scheme; it must be like https://shop.example.com';
+  if (!/^https?:\/\//i.test(origin)) return 'has no scheme; write it with one, such as https://shop.example.com';
   const isOrigin = URL.canParse(origin) && new URL(origin).href === `${new URL(origin).origin}/`;
   return !isOrigin && 'must be a scheme, a host and a port only, such as https://shop.example.com';
 }

@@ -26,7 +26,7 @@ export function redisUrl(name: string, text: string): string {
 
 /**
  * A client that reconnects whenever the connection is lost, and logs it; resolves after the first attempt. Its commands
- * fail at once while it is not connected. `observe` is told whether it is.
+ * fail at once while it is not connected. It calls `observe` with true when it has connected, and with false when not.
  */
 export async function connectRedis(url: string, observe: (isConnected: boolean) => void): Promise<Redis> {
   const { Redis } = await import('ioredis');

@@ -22,10 +22,10 @@ const READY_TIMEOUT = 1_500;
 const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
 /**
- * What work does. A `transaction` writes what may be written twice, as it is run again if its commit was not answered.
- * A `statement` writes what may not: alone on a server, where a transaction would cost two round trips.
+ * What work does. A `transaction` writes; a `repeatable` one may be written twice, and is run again if its commit was
+ * not answered. A `statement` writes alone: on a server a transaction around it would cost two round trips.
  */
-export type WorkKind = 'read' | 'transaction' | 'statement';
+export type WorkKind = 'read' | 'transaction' | 'repeatable' | 'statement';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 
@@ -144,7 +144,7 @@ export class Database {
   }
 
   private async retry<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    for (let retries = kind === 'statement' ? 0 : RETRIES; ;) {
+    for (let retries = kind === 'read' || kind === 'repeatable' ? RETRIES : 0; ;) {
       if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
       try {
         await (this.opening ??= this.reopen());
@@ -163,7 +163,7 @@ export class Database {
 
   private attempt<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     if (kind === 'read') return this.runOnce(this.reads, work, deadline, false);
-    if (this.dialect.isServer) return this.runOnce(this.writes, work, deadline, kind === 'transaction');
+    if (this.dialect.isServer) return this.runOnce(this.writes, work, deadline, kind !== 'statement');
     // One write after the other, as all share one connection.
     const running = this.lastWrite.then(() => this.runOnce(this.writes, work, deadline, true));
     this.lastWrite = running.catch(() => undefined);

@@ -45,7 +45,7 @@ export class TypeOrmPetRepository extends PetRepository {
     const addOnce = (manager: EntityManager, items: readonly Addition[]) => this.addAllOnce(manager, items);
     // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
     const alone = database.dialect.isServer ? [1, Infinity] : [];
-    this.addsOnce = new Batcher(database, 'transaction', 'INSERT pet', addOnce, ...alone);
+    this.addsOnce = new Batcher(database, 'repeatable', 'INSERT pet', addOnce, ...alone);
     this.finds = new Batcher(database, 'read', 'SELECT pet', findAll);
     const list = (manager: EntityManager, queries: readonly ListQuery[]) => this.listAll(manager, queries);
     this.lists = new Batcher<ListQuery, readonly Pet[]>(database, 'read', 'SELECT pet', list, LISTS_AT_ONCE);
