@@ -13,7 +13,7 @@ import { migrate } from './schema.js';
 /** How long to pause before work is retried, in milliseconds. */
 const RETRY_PAUSE = { busy: 5, unavailable: 50 };
 
-/** How often work is retried after a connection has failed: others of the pool may fail too. */
+/** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
 /** How long the database may take to answer a readiness check, in milliseconds. */
@@ -21,11 +21,8 @@ const READY_TIMEOUT = 1_500;
 
 const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
-/**
- * What work does. A `transaction` writes; a `repeatable` one may be written twice, and is run again if its commit was
- * not answered. A `statement` writes alone: on a server a transaction around it would cost two round trips.
- */
-export type WorkKind = 'read' | 'transaction' | 'repeatable' | 'statement';
+/** A `write` is a transaction; a `statement` writes alone: on a server a transaction would cost two round trips more. */
+export type WorkKind = 'read' | 'write' | 'statement';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 
@@ -144,7 +141,7 @@ export class Database {
   }
 
   private async retry<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    for (let retries = kind === 'read' || kind === 'repeatable' ? RETRIES : 0; ;) {
+    for (let retries = kind === 'read' ? RETRIES : 0; ;) {
       if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
       try {
         await (this.opening ??= this.reopen());
@@ -162,10 +159,9 @@ export class Database {
   }
 
   private attempt<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    if (kind === 'read') return this.runOnce(this.reads, work, deadline, false);
-    if (this.dialect.isServer) return this.runOnce(this.writes, work, deadline, kind !== 'statement');
+    if (kind === 'read' || this.dialect.isServer) return this.runOnce(kind, work, deadline);
     // One write after the other, as all share one connection.
-    const running = this.lastWrite.then(() => this.runOnce(this.writes, work, deadline, true));
+    const running = this.lastWrite.then(() => this.runOnce(kind, work, deadline));
     this.lastWrite = running.catch(() => undefined);
     return running;
   }
@@ -174,9 +170,10 @@ export class Database {
    * Runs work on a connection. A ROLLBACK that fails leaves its transaction open, and TypeORM's `transaction` would not
    * end it. Later writes of SQLite's only connection for writes would be part of it: acknowledged, and never committed.
    */
-  private async runOnce<T>(source: DataSource, work: Work<T>, deadline: number, inTransaction: boolean): Promise<T> {
-    const runner = source.createQueryRunner();
+  private async runOnce<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
+    const runner = (kind === 'read' ? this.reads : this.writes).createQueryRunner();
     const connection = (await connecting(runner.connect())) as object;
+    const inTransaction = kind === 'write' || (kind === 'statement' && !this.dialect.isServer);
     try {
       // Waiting for the connection may have used up the time.
       if (performance.now() >= deadline) throw late();
@@ -196,7 +193,7 @@ export class Database {
       else if (inTransaction) await runner.query('ROLLBACK').catch(() => discard?.(connection));
       throw error;
     } finally {
-      if (source === this.writes) this.latestVersion = undefined;
+      if (kind !== 'read') this.latestVersion = undefined;
       await runner.release();
     }
   }

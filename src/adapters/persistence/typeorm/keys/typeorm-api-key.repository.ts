@@ -22,7 +22,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   find(digest: string): Promise<ApiKey | undefined> {
-    return this.database.admit((deadline) => this.finds.add(digest, deadline));
+    return this.finds.add(digest);
   }
 
   list(): Promise<ApiKey[]> {
@@ -32,7 +32,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   revoke(digest: string, at: Date): Promise<void> {
-    return this.database.run('transaction', 'UPDATE api_key', async (manager) => {
+    return this.database.run('write', 'UPDATE api_key', async (manager) => {
       const unrevoked = { digest, revokedAt: IsNull() };
       await manager.getRepository(ApiKeySchema).update(unrevoked, { revokedAt: at, activeName: null });
     });
@@ -56,7 +56,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   recordUses(uses: readonly KeyUse[]): Promise<void> {
     // In one order everywhere, so that instances do not deadlock.
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
-    return this.database.run('transaction', 'UPDATE key_use', async (manager) => {
+    return this.database.run('write', 'UPDATE key_use', async (manager) => {
       for (const use of inOrder) await addUse(manager.getRepository(KeyUseSchema), use);
     });
   }
@@ -76,7 +76,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     work: (keys: Repository<StoredApiKey>) => Promise<T>,
   ): Promise<T> {
     try {
-      return await this.database.run('transaction', 'INSERT api_key', async (manager) => {
+      return await this.database.run('write', 'INSERT api_key', async (manager) => {
         const keys = manager.getRepository(ApiKeySchema);
         await keys.update({ activeName: name, expiresAt: LessThanOrEqual(now) }, { activeName: null });
         return work(keys);

@@ -7,7 +7,6 @@ import {
   PetQuery,
   PetRepository,
 } from '../../../../application/pets/pet-repository.port.js';
-import { within } from '../../../../application/within.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
@@ -25,15 +24,11 @@ interface Addition {
 /** The most lists that a server reads in one statement. */
 const LISTS_AT_ONCE = 32;
 
-/** How long a request waits for another one of this process with the same idempotency key, in milliseconds. */
-const IN_FLIGHT_TIMEOUT = 2_000;
-
 /** How many keys are deleted at a time: SQLite, which does nothing else meanwhile, takes some 10 ms for as many. */
 const DELETED_AT_A_TIME = 100;
 
 /** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly keysInFlight = new Map<string, Promise<unknown>>();
   private readonly adds: Batcher<NewPet, Added>;
   private readonly addsOnce: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
@@ -45,7 +40,7 @@ export class TypeOrmPetRepository extends PetRepository {
     const addOnce = (manager: EntityManager, items: readonly Addition[]) => this.addAllOnce(manager, items);
     // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
     const alone = database.dialect.isServer ? [1, Infinity] : [];
-    this.addsOnce = new Batcher(database, 'repeatable', 'INSERT pet', addOnce, ...alone);
+    this.addsOnce = new Batcher(database, 'write', 'INSERT pet', addOnce, ...alone);
     this.finds = new Batcher(database, 'read', 'SELECT pet', findAll);
     const list = (manager: EntityManager, queries: readonly ListQuery[]) => this.listAll(manager, queries);
     this.lists = new Batcher<ListQuery, readonly Pet[]>(database, 'read', 'SELECT pet', list, LISTS_AT_ONCE);
@@ -53,19 +48,17 @@ export class TypeOrmPetRepository extends PetRepository {
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
     const pet = { ...newPet };
-    return this.database.admit((deadline) =>
-      key ? this.afterKeyInFlight(key, () => this.addsOnce.add({ pet, key }, deadline)) : this.adds.add(pet, deadline),
-    );
+    return key ? this.addsOnce.add({ pet, key }) : this.adds.add(pet);
   }
 
   find(id: bigint): Promise<Pet | undefined> {
-    return this.database.admit((deadline) => this.finds.add(id, deadline));
+    return this.finds.add(id);
   }
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
     const last = before === undefined ? INT64_MAX : before - 1n;
     const name = `${status} ${last} ${limit}`;
-    return this.database.admit((deadline) => this.lists.add({ status, last, limit }, deadline, name));
+    return this.lists.add({ status, last, limit }, name);
   }
 
   version(): number | undefined {
@@ -90,18 +83,7 @@ export class TypeOrmPetRepository extends PetRepository {
       if (last) await keys.delete({ at: LessThanOrEqual(last.at) });
       return oldest.length;
     };
-    return this.database.run('transaction', 'DELETE idempotency_key', work);
-  }
-
-  /** Waits first until requests of this process with the same key have settled, without taking a connection. */
-  private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
-    const name = `${scope} ${key}`;
-    while (this.keysInFlight.has(name))
-      await within(IN_FLIGHT_TIMEOUT, this.keysInFlight.get(name)!, () => new IdempotencyInProgress());
-    const adding = add();
-    const settled = () => void this.keysInFlight.delete(name);
-    this.keysInFlight.set(name, adding.then(settled, settled));
-    return adding;
+    return this.database.run('write', 'DELETE idempotency_key', work);
   }
 
   private async addAllOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
@@ -144,8 +126,7 @@ export class TypeOrmPetRepository extends PetRepository {
   private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
     const inserted = await query<{ id: bigint | string }>(manager, (add) => {
       const rows = pets.map((pet) => `(${NEW_PET_COLUMNS.map(({ field }) => add(pet[field] ?? null)).join(', ')})`);
-      const { returning } = this.database.dialect;
-      return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING ${returning}`;
+      return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING ${this.database.dialect.returning}`;
     });
     if (inserted.length !== pets.length)
       throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
