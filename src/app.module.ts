@@ -5,6 +5,7 @@ import { PersistenceModule } from './adapters/persistence/persistence.module.js'
 import { ScheduledTasks } from './adapters/schedule/scheduled-tasks.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
+import { Authenticator } from './application/keys/authenticator.js';
 import { PetRepository } from './application/pets/pet-repository.port.js';
 import { PetService } from './application/pets/pet.service.js';
 import type { Settings } from './settings.js';
@@ -14,19 +15,17 @@ import type { Settings } from './settings.js';
 export class ApplicationModule {
   static of(settings: Settings, observers: readonly DatabaseObserver[]): DynamicModule {
     const { DATABASE_URL, API_KEYS } = settings;
+    const inject = [ApiKeyRepository];
     return {
       module: ApplicationModule,
       imports: [PersistenceModule.forUrl(DATABASE_URL, settings, together(observers))],
       providers: [
         { provide: PetService, useFactory: (pets: PetRepository) => new PetService(pets), inject: [PetRepository] },
-        {
-          provide: ApiKeyService,
-          useFactory: (keys: ApiKeyRepository) => new ApiKeyService(keys, API_KEYS),
-          inject: [ApiKeyRepository],
-        },
+        { provide: ApiKeyService, useFactory: (keys: ApiKeyRepository) => new ApiKeyService(keys), inject },
+        { provide: Authenticator, useFactory: (keys: ApiKeyRepository) => new Authenticator(keys, API_KEYS), inject },
         ScheduledTasks,
       ],
-      exports: [PetService, ApiKeyService],
+      exports: [PetService, Authenticator],
     };
   }
 }

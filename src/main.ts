@@ -28,7 +28,7 @@ async function withServices<T>(use: (services: Services) => Promise<T>, mustExis
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
   const database = await openDatabase(url, readSettings(), () => undefined);
   try {
-    return await use({ keys: new ApiKeyService(database.keys, []), pets: new PetService(database.pets) });
+    return await use({ keys: new ApiKeyService(database.keys), pets: new PetService(database.pets) });
   } finally {
     await database.close();
   }

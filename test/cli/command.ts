@@ -15,7 +15,7 @@ export class PetstoreCommand {
   url = 'sqlite:pets.sqlite';
 
   constructor(readonly store: OpenDatabase) {
-    this.keys = new ApiKeyService(store.keys, []);
+    this.keys = new ApiKeyService(store.keys);
     this.pets = new PetService(store.pets);
   }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Authenticator } from '../../src/application/keys/authenticator.js';
 import { memory, openStoreAt } from '../support/stores.js';
 import { setWallClock } from '../support/wall-clock.js';
 import { PetstoreCommand } from './command.js';
@@ -8,9 +9,11 @@ const KEY = /pets_\w{36}/;
 
 describe('petstore keys', () => {
   let command: PetstoreCommand;
+  let authenticator: Authenticator;
 
   beforeEach(async () => {
     command = new PetstoreCommand(await openStoreAt((await memory.create()).url));
+    authenticator = new Authenticator(command.store.keys, []);
   });
 
   afterEach(() => void jest.useRealTimers());
@@ -28,7 +31,7 @@ describe('petstore keys', () => {
     const text = await printed('keys create --name shop');
     expect(text).toContain('Database: /');
     expect(text).toContain('Created key "shop" (never expires). Save it now; it will not be shown again.\n');
-    expect(await command.keys.authenticate(KEY.exec(text)?.[0] as string)).toMatchObject({ name: 'shop' });
+    expect(await authenticator.authenticate(KEY.exec(text)?.[0] as string)).toMatchObject({ name: 'shop' });
     const alone = await printed('keys create --name till --quiet');
     expect(alone).toMatch(new RegExp(`^${KEY.source}\n$`));
     const created = await json('keys create --name web --expires 90d');
@@ -83,7 +86,7 @@ describe('petstore keys', () => {
       expiresAt: null,
       old: { name: 'shop.old', prefix: old.slice(0, 9), expiresAt: new Date(now + DAY / 2).toISOString() },
     });
-    expect(await command.keys.authenticate(rotated.key as string)).toMatchObject({ name: 'shop' });
+    expect(await authenticator.authenticate(rotated.key as string)).toMatchObject({ name: 'shop' });
     setWallClock(now + DAY);
     const text = await printed('keys rotate shop');
     expect(text).toContain('"shop.old"');
@@ -92,8 +95,8 @@ describe('petstore keys', () => {
 
   it('list shows each key with its times and state, and never its text', async () => {
     const { key } = await command.keys.create('shop', new Date('2099-01-31'));
-    command.keys.noteUse(key);
-    await command.keys.recordUses();
+    authenticator.noteUse(key);
+    await authenticator.recordUses();
     const { text } = await command.keys.create('till');
     await command.keys.revoke('till');
     const list = await printed('keys list');
@@ -128,11 +131,11 @@ describe('petstore keys', () => {
     const { key: till } = await command.keys.create('till');
     const { key: web } = await command.keys.create('web');
     const { key: shop } = await command.keys.create('shop');
-    command.keys.noteUse(till, true);
-    command.keys.noteUse(web);
+    authenticator.noteUse(till, true);
+    authenticator.noteUse(web);
     setWallClock(2 * DAY);
-    for (let calls = 0; calls < 2; calls++) command.keys.noteUse(shop, true);
-    await command.keys.recordUses();
+    for (let calls = 0; calls < 2; calls++) authenticator.noteUse(shop, true);
+    await authenticator.recordUses();
     const [, ...lines] = (await printed('keys callers')).trimEnd().split('\n');
     expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
       ['shop', '2', '1970-01-03 00:00:00Z'],

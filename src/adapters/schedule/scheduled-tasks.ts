@@ -1,5 +1,5 @@
 import { Injectable, Logger, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import { ApiKeyService } from '../../application/keys/api-key.service.js';
+import { Authenticator } from '../../application/keys/authenticator.js';
 import { PetService } from '../../application/pets/pet.service.js';
 import { remindOfSunset } from '../http/pets/deprecation.js';
 
@@ -21,7 +21,7 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   private isStopping = false;
 
   constructor(
-    private readonly keys: ApiKeyService,
+    private readonly authenticator: Authenticator,
     private readonly pets: PetService,
   ) {}
 
@@ -47,7 +47,7 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   }
 
   private recordUses(): Promise<void> {
-    return attempt('Storing the uses of API keys', () => this.keys.recordUses());
+    return attempt('Storing the uses of API keys', () => this.authenticator.recordUses());
   }
 }
 

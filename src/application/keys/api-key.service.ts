@@ -1,13 +1,6 @@
-import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
-import { ApiKey, isIssuedKey, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
-import { addUse, ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
-import { KeyRejected, UsageError } from '../errors.js';
-
-/** How long a valid key is cached, in milliseconds. On PostgreSQL and MariaDB a revoked key is accepted for as long. */
-const CACHE_TTL = 4_000;
-
-const CACHE_SIZE = 10_000;
+import { ApiKey, digestOf, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
+import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
+import { UsageError } from '../errors.js';
 
 /** A new key, and its text, which is not stored. */
 export interface IssuedKey {
@@ -15,30 +8,9 @@ export interface IssuedKey {
   readonly key: ApiKey;
 }
 
-/** Issues, rotates, revokes and checks API keys, and records their use. */
+/** Issues, rotates, lists and revokes stored API keys, and lists their uses. */
 export class ApiKeyService {
-  private readonly configured: ReadonlyMap<string, ApiKey>;
-  /** Valid keys by their text, with the version of the database at which they were read. */
-  private readonly cache = new LRUCache<string, { readonly key: ApiKey; readonly version: number | undefined }>({
-    max: CACHE_SIZE,
-    ttl: CACHE_TTL,
-  });
-  /** Uses that are not stored yet, by the digest of the key. */
-  private readonly unrecorded = new Map<string, KeyUse>();
-
-  /** `configured` are the texts of further keys, which are valid but not stored. */
-  constructor(
-    private readonly keys: ApiKeyRepository,
-    configured: readonly string[],
-  ) {
-    const unlimited = { prefix: '', createdAt: new Date(), expiresAt: null, revokedAt: null };
-    this.configured = new Map(
-      configured.map((text, i) => {
-        const digest = digestOf(text);
-        return [digest, { digest, name: `configured-${i + 1}`, ...unlimited }];
-      }),
-    );
-  }
+  constructor(private readonly keys: ApiKeyRepository) {}
 
   /** Issues a key; rejects with `UsageError` if the name is invalid or that of a valid key. */
   async create(name: string, expiresAt: Date | null = null): Promise<IssuedKey> {
@@ -95,37 +67,6 @@ export class ApiKeyService {
     return { ...key, revokedAt };
   }
 
-  /**
-   * The key with this text; rejects with `KeyRejected` if it does not exist, is revoked or expired. A cached
-   * key is returned synchronously. The cache is valid until the database changes; PostgreSQL and MariaDB cannot tell
-   * without a query, so there it is valid for a few seconds.
-   */
-  authenticate(text: string): ApiKey | Promise<ApiKey> {
-    const cached = this.cache.get(text);
-    if (cached && cached.version === this.keys.version() && keyState(cached.key) === 'valid') return cached.key;
-    return this.check(text);
-  }
-
-  /** Notes that the key was used now, and whether to call getPet. */
-  noteUse({ digest, name }: ApiKey, isGetPet = false): void {
-    const now = new Date();
-    const getPet = isGetPet ? { getPetCalls: 1, lastGetPetAt: now } : { getPetCalls: 0, lastGetPetAt: null };
-    addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
-  }
-
-  /** Stores the uses noted since the last call. If that fails, the next call stores them. */
-  async recordUses(): Promise<void> {
-    const uses = [...this.unrecorded.values()];
-    if (uses.length === 0) return;
-    this.unrecorded.clear();
-    try {
-      await this.keys.recordUses(uses);
-    } catch (error) {
-      for (const use of uses) addUse(this.unrecorded, use);
-      throw error;
-    }
-  }
-
   /** The recorded uses of each key, with its current name. */
   async uses(): Promise<KeyUse[]> {
     const names = new Map((await this.keys.list()).map(({ digest, name }) => [digest, name]));
@@ -144,26 +85,10 @@ export class ApiKeyService {
     throw new UsageError(`No key has the name or prefix "${nameOrPrefix}". "petstore keys list" lists all keys.`);
   }
 
-  private async check(text: string): Promise<ApiKey> {
-    // Before the read: the key may change during it.
-    const [version, start] = [this.keys.version(), performance.now()];
-    const digest = digestOf(text);
-    const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);
-    if (!key) throw new KeyRejected('invalid');
-    const state = keyState(key);
-    if (state !== 'valid') throw new KeyRejected(state);
-    this.cache.set(text, { key, version }, { start });
-    return key;
-  }
-
   private issue(name: string, expiresAt: Date | null): IssuedKey {
     const text = keyText();
     const createdAt = new Date();
     const key = { digest: digestOf(text), name, prefix: keyPrefix(text), createdAt, expiresAt, revokedAt: null };
     return { text, key };
   }
-}
-
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

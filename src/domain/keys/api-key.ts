@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /** An API key as it is stored, without its text. */
@@ -14,6 +14,11 @@ export interface ApiKey {
   readonly expiresAt: Date | null;
   /** Null if the key is not revoked. */
   readonly revokedAt: Date | null;
+}
+
+/** The digest of the key with this text. */
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** Whether a key is valid, by default now, and why it is not. */

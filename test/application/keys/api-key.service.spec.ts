@@ -1,37 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
-import { KeyUse } from '../../../src/application/keys/api-key-repository.port.js';
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
-import { KeyRejected, DatabaseUnavailable, UsageError } from '../../../src/application/errors.js';
-import { ApiKey, isIssuedKey } from '../../../src/domain/keys/api-key.js';
+import { Authenticator } from '../../../src/application/keys/authenticator.js';
+import { KeyRejected, UsageError } from '../../../src/application/errors.js';
+import { isIssuedKey } from '../../../src/domain/keys/api-key.js';
 import { setWallClock } from '../../support/wall-clock.js';
 
 const START = Date.parse('2026-11-20T12:00:00Z');
 const DAY = 86_400_000;
 
-/** Keys in memory that may be unavailable, and may have no version, as on a database server. */
-class TestKeys extends MemoryApiKeyRepository {
-  available = true;
-  hasVersion = true;
-  finds = 0;
-
-  override find(digest: string): Promise<ApiKey | undefined> {
-    this.finds++;
-    return this.available ? super.find(digest) : Promise.reject(new DatabaseUnavailable());
-  }
-
-  override recordUses(uses: readonly KeyUse[]): Promise<void> {
-    return this.available ? super.recordUses(uses) : Promise.reject(new DatabaseUnavailable());
-  }
-
-  override version(): number {
-    return (this.hasVersion ? super.version() : undefined) as number;
-  }
-}
-
-let keys: TestKeys;
+let keys: MemoryApiKeyRepository;
 let service: ApiKeyService;
+let authenticator: Authenticator;
 
 afterEach(() => {
   jest.useRealTimers();
@@ -40,25 +21,10 @@ afterEach(() => {
 
 beforeEach(() => {
   setWallClock(START);
-  keys = new TestKeys();
-  service = serviceWith();
+  keys = new MemoryApiKeyRepository();
+  service = new ApiKeyService(keys);
+  authenticator = new Authenticator(keys, []);
 });
-
-/** The service of another process, with these configured keys. */
-function serviceWith(...configured: string[]): ApiKeyService {
-  return new ApiKeyService(keys, configured);
-}
-
-/** Why a key is rejected; fails if it is not. */
-async function reasonOf(text: string, by = service): Promise<string> {
-  try {
-    await by.authenticate(text);
-  } catch (error) {
-    expect(error).toBeInstanceOf(KeyRejected);
-    return (error as KeyRejected).reason;
-  }
-  throw new Error('The key was accepted.');
-}
 
 describe('creating a key', () => {
   it('gives another text each time, and stores its digest only', async () => {
@@ -69,7 +35,7 @@ describe('creating a key', () => {
     expect(key).toEqual({ digest, name: 'shop', prefix: text.slice(0, 9), ...times });
     expect(await service.list()).toEqual([key]);
     expect(JSON.stringify([await keys.list(), await keys.uses()])).not.toContain(text.slice(9));
-    expect(await service.authenticate(text)).toEqual(key);
+    expect(await authenticator.authenticate(text)).toEqual(key);
     expect((await service.create('till')).text).not.toBe(text);
   });
 
@@ -80,86 +46,14 @@ describe('creating a key', () => {
 
   it('happens at the first start only', async () => {
     const text = (await service.createFirst()) as string;
-    expect((await service.authenticate(text)).name).toBe('first');
+    expect((await authenticator.authenticate(text)).name).toBe('first');
     await service.revoke('first');
     expect(await service.createFirst()).toBeUndefined();
   });
 
   it('happens once if two instances start together', async () => {
-    const texts = await Promise.all([service.createFirst(), new ApiKeyService(keys, []).createFirst()]);
+    const texts = await Promise.all([service.createFirst(), new ApiKeyService(keys).createFirst()]);
     expect(texts.filter((text) => text !== undefined)).toHaveLength(1);
-  });
-});
-
-describe('authenticating', () => {
-  it('rejects what was never issued, and asks the database only if the form is right', async () => {
-    const { text } = await service.create('shop');
-    const damaged = text.slice(0, -1) + (text.endsWith('a') ? 'b' : 'a');
-    for (const wrong of [damaged, text.slice(0, -1), `${text}a`, 'secret', 'x'.repeat(255)]) {
-      expect(await reasonOf(wrong)).toBe('invalid');
-    }
-    expect(keys.finds).toBe(0);
-    const { text: foreign } = await new ApiKeyService(new TestKeys(), []).create('other');
-    expect(await reasonOf(foreign)).toBe('invalid');
-  });
-
-  it('accepts configured keys of any form, by their places', async () => {
-    const configured = serviceWith('a-configured-key', 'another+configured/key==');
-    expect((await configured.authenticate('a-configured-key')).name).toBe('configured-1');
-    expect((await configured.authenticate('another+configured/key==')).name).toBe('configured-2');
-    expect(await reasonOf('a-configured-kez', configured)).toBe('invalid');
-  });
-
-  it('rejects a key from the moment of its expiry on, also one that is cached', async () => {
-    const { text } = await service.create('shop', new Date(START + DAY));
-    setWallClock(START + DAY - 1);
-    expect((await service.authenticate(text)).name).toBe('shop');
-    setWallClock(START + DAY);
-    expect(await reasonOf(text)).toBe('expired');
-    expect(await reasonOf(text, serviceWith())).toBe('expired');
-  });
-
-  it('rejects a key at once that another process on the same file has revoked, and caches all others', async () => {
-    const { text } = await service.create('shop');
-    const { text: other } = await service.create('till');
-    for (let i = 0; i < 5; i++) await service.authenticate(text);
-    expect(keys.finds).toBe(1);
-    await serviceWith().revoke('shop');
-    expect(await reasonOf(text)).toBe('revoked');
-    expect((await service.authenticate(other)).name).toBe('till');
-  });
-
-  it('rejects a key 5 s after another replica has revoked it, though the clock is set back', async () => {
-    let elapsed = 1;
-    jest.spyOn(performance, 'now').mockImplementation(() => elapsed);
-    jest.useFakeTimers({ now: START, doNotFake: ['performance'] });
-    const pass = (milliseconds: number) => {
-      elapsed += milliseconds;
-      jest.advanceTimersByTime(milliseconds);
-    };
-    keys.hasVersion = false;
-    const { text } = await service.create('shop');
-    const find = keys.find.bind(keys);
-    keys.find = (digest) => {
-      const found = find(digest);
-      pass(1_000);
-      return found;
-    };
-    await service.authenticate(text);
-    await service.authenticate(text);
-    expect(keys.finds).toBe(1);
-    await serviceWith().revoke('shop');
-    jest.setSystemTime(START - DAY);
-    pass(4_000);
-    expect(await reasonOf(text)).toBe('revoked');
-  });
-
-  it('calls no key invalid while the database is unavailable', async () => {
-    const { text } = await service.create('shop');
-    keys.available = false;
-    await expect(Promise.resolve().then(() => service.authenticate(text))).rejects.toThrow(DatabaseUnavailable);
-    keys.available = true;
-    expect((await service.authenticate(text)).name).toBe('shop');
   });
 });
 
@@ -192,10 +86,10 @@ describe('rotating a key', () => {
     expect(key).toMatchObject({ name: 'shop', createdAt: new Date(Date.now()), expiresAt: null, revokedAt: null });
     expect(old).toEqual({ ...was, name: 'shop.old', expiresAt: new Date(Date.now() + 7 * DAY) });
     setWallClock(Date.now() + 7 * DAY - 1);
-    expect(await service.authenticate(before)).toEqual(old);
+    expect(await authenticator.authenticate(before)).toEqual(old);
     setWallClock(Date.now() + 1);
-    expect(await reasonOf(before)).toBe('expired');
-    expect(await service.authenticate(text)).toEqual(key);
+    await expect(authenticator.authenticate(before)).rejects.toStrictEqual(new KeyRejected('expired'));
+    expect(await authenticator.authenticate(text)).toEqual(key);
   });
 
   it('prolongs no old key, and gives the new one the same lifetime unless another is given', async () => {
@@ -225,40 +119,5 @@ describe('rotating a key', () => {
     const twice = await Promise.allSettled([service.rotate('shop', DAY), service.rotate('shop', DAY)]);
     expect(twice.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
     expect(await service.list()).toHaveLength(2);
-  });
-});
-
-describe('the uses of a key', () => {
-  it('are when it was last used, and how often for the deprecated operation, by the name that it has now', async () => {
-    const configured = serviceWith('a-configured-key');
-    configured.noteUse(await configured.authenticate('a-configured-key'));
-    const { key } = await configured.create('shop');
-    configured.noteUse(key);
-    configured.noteUse(key, true);
-    setWallClock(Date.now() + 1_000);
-    configured.noteUse(key);
-    expect(await configured.uses()).toEqual([]);
-    await configured.recordUses();
-    await configured.recordUses();
-    await configured.rotate('shop', DAY);
-    const uses = (await configured.uses()).sort((a, b) => (a.name < b.name ? -1 : 1));
-    expect(uses).toMatchObject([
-      { name: 'configured-1', getPetCalls: 0 },
-      { name: 'shop.old', getPetCalls: 1, lastGetPetAt: new Date(START), lastUsedAt: new Date(Date.now()) },
-    ]);
-  });
-
-  it('are stored by the next call if the database does not answer, with those noted in the meantime', async () => {
-    const { key } = await service.create('shop');
-    service.noteUse(key, true);
-    keys.available = false;
-    const failing = service.recordUses();
-    setWallClock(Date.now() + 1_000);
-    service.noteUse(key);
-    service.noteUse(key, true);
-    await expect(failing).rejects.toThrow(DatabaseUnavailable);
-    keys.available = true;
-    await service.recordUses();
-    expect(await service.uses()).toMatchObject([{ getPetCalls: 2, lastUsedAt: new Date(Date.now()) }]);
   });
 });

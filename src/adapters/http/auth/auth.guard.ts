@@ -1,6 +1,6 @@
 import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiKeyService } from '../../../application/keys/api-key.service.js';
+import { Authenticator } from '../../../application/keys/authenticator.js';
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import { OperationId } from '../operation.js';
@@ -36,7 +36,7 @@ function untilEndOfTurn(): Promise<void> {
 @Injectable()
 export class AuthGuard implements CanActivate {
   constructor(
-    private readonly keys: ApiKeyService,
+    private readonly authenticator: Authenticator,
     private readonly limits: RateLimits,
     private readonly reflector: Reflector,
   ) {}
@@ -48,13 +48,13 @@ export class AuthGuard implements CanActivate {
     request.operation = this.reflector.get<string | undefined>(OperationId.KEY, context.getHandler());
     const key = await this.limits.authenticate(request, () => this.check(request));
     request.apiKey = key;
-    this.keys.noteUse(key, request.operation === 'getPet');
+    this.authenticator.noteUse(key, request.operation === 'getPet');
     await this.limits.countRequest(key, context.getArgByIndex<Response>(1));
     return true;
   }
 
   private check(request: Request): ApiKey | Promise<ApiKey> {
-    const found = this.keys.authenticate(bearerToken(request));
+    const found = this.authenticator.authenticate(bearerToken(request));
     // A cached key was not waited for, and so needs no timeout.
     return found instanceof Promise ? request.waitFor(found) : found;
   }

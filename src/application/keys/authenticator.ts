@@ -1,0 +1,74 @@
+import { LRUCache } from 'lru-cache';
+import { ApiKey, digestOf, isIssuedKey, keyState } from '../../domain/keys/api-key.js';
+import { addUse, ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
+import { KeyRejected } from '../errors.js';
+
+/** How long a valid key is cached, in milliseconds. On PostgreSQL and MariaDB a revoked key is accepted for as long. */
+const CACHE_TTL = 4_000;
+
+const CACHE_SIZE = 10_000;
+
+/** Checks the API keys of requests, and records their uses. */
+export class Authenticator {
+  private readonly configured: ReadonlyMap<string, ApiKey>;
+  /** Valid keys by their text, with the version of the database at which they were read. */
+  private readonly cache = new LRUCache<string, { readonly key: ApiKey; readonly version: number | undefined }>({
+    max: CACHE_SIZE,
+    ttl: CACHE_TTL,
+  });
+  /** Uses that are not stored yet, by the digest of the key. */
+  private readonly unrecorded = new Map<string, KeyUse>();
+
+  /** `texts` are those of the configured keys, which are valid but not stored. */
+  constructor(
+    private readonly keys: ApiKeyRepository,
+    texts: readonly string[],
+  ) {
+    const unlimited = { prefix: '', createdAt: new Date(), expiresAt: null, revokedAt: null };
+    const configured = texts.map((text, i) => ({ digest: digestOf(text), name: `configured-${i + 1}`, ...unlimited }));
+    this.configured = new Map(configured.map((key) => [key.digest, key]));
+  }
+
+  /**
+   * The key with this text; rejects with `KeyRejected` if it does not exist, is revoked or expired. A cached
+   * key is returned synchronously. The cache is valid until the database changes; PostgreSQL and MariaDB cannot tell
+   * without a query, so there it is valid for a few seconds.
+   */
+  authenticate(text: string): ApiKey | Promise<ApiKey> {
+    const cached = this.cache.get(text);
+    if (cached && cached.version === this.keys.version() && keyState(cached.key) === 'valid') return cached.key;
+    return this.check(text);
+  }
+
+  /** Notes that the key was used now, and whether to call getPet. */
+  noteUse({ digest, name }: ApiKey, isGetPet = false): void {
+    const now = new Date();
+    const getPet = isGetPet ? { getPetCalls: 1, lastGetPetAt: now } : { getPetCalls: 0, lastGetPetAt: null };
+    addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
+  }
+
+  /** Stores the uses noted since the last call. If that fails, the next call stores them. */
+  async recordUses(): Promise<void> {
+    const uses = [...this.unrecorded.values()];
+    if (uses.length === 0) return;
+    this.unrecorded.clear();
+    try {
+      await this.keys.recordUses(uses);
+    } catch (error) {
+      for (const use of uses) addUse(this.unrecorded, use);
+      throw error;
+    }
+  }
+
+  private async check(text: string): Promise<ApiKey> {
+    // Before the read: the key may change during it.
+    const [version, start] = [this.keys.version(), performance.now()];
+    const digest = digestOf(text);
+    const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);
+    if (!key) throw new KeyRejected('invalid');
+    const state = keyState(key);
+    if (state !== 'valid') throw new KeyRejected(state);
+    this.cache.set(text, { key, version }, { start });
+    return key;
+  }
+}

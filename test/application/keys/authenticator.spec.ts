@@ -1,0 +1,165 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
+import { KeyUse } from '../../../src/application/keys/api-key-repository.port.js';
+import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
+import { Authenticator } from '../../../src/application/keys/authenticator.js';
+import { DatabaseUnavailable, KeyRejected } from '../../../src/application/errors.js';
+import { ApiKey } from '../../../src/domain/keys/api-key.js';
+import { setWallClock } from '../../support/wall-clock.js';
+
+const START = Date.parse('2026-11-20T12:00:00Z');
+const DAY = 86_400_000;
+
+/** Keys in memory that may be unavailable, and may have no version, as on a database server. */
+class TestKeys extends MemoryApiKeyRepository {
+  available = true;
+  hasVersion = true;
+  finds = 0;
+
+  override find(digest: string): Promise<ApiKey | undefined> {
+    this.finds++;
+    return this.available ? super.find(digest) : Promise.reject(new DatabaseUnavailable());
+  }
+
+  override recordUses(uses: readonly KeyUse[]): Promise<void> {
+    return this.available ? super.recordUses(uses) : Promise.reject(new DatabaseUnavailable());
+  }
+
+  override version(): number {
+    return (this.hasVersion ? super.version() : undefined) as number;
+  }
+}
+
+let keys: TestKeys;
+let service: ApiKeyService;
+let authenticator: Authenticator;
+
+afterEach(() => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+});
+
+beforeEach(() => {
+  setWallClock(START);
+  keys = new TestKeys();
+  service = new ApiKeyService(keys);
+  authenticator = new Authenticator(keys, []);
+});
+
+/** Why a key is rejected; fails if it is not. */
+async function reasonOf(text: string, by = authenticator): Promise<string> {
+  try {
+    await by.authenticate(text);
+  } catch (error) {
+    expect(error).toBeInstanceOf(KeyRejected);
+    return (error as KeyRejected).reason;
+  }
+  throw new Error('The key was accepted.');
+}
+
+describe('authenticating', () => {
+  it('rejects what was never issued, and asks the database only if the form is right', async () => {
+    const { text } = await service.create('shop');
+    const damaged = text.slice(0, -1) + (text.endsWith('a') ? 'b' : 'a');
+    for (const wrong of [damaged, text.slice(0, -1), `${text}a`, 'secret', 'x'.repeat(255)]) {
+      expect(await reasonOf(wrong)).toBe('invalid');
+    }
+    expect(keys.finds).toBe(0);
+    const { text: foreign } = await new ApiKeyService(new TestKeys()).create('other');
+    expect(await reasonOf(foreign)).toBe('invalid');
+  });
+
+  it('accepts configured keys of any form, by their places', async () => {
+    const configured = new Authenticator(keys, ['a-configured-key', 'another+configured/key==']);
+    expect((await configured.authenticate('a-configured-key')).name).toBe('configured-1');
+    expect((await configured.authenticate('another+configured/key==')).name).toBe('configured-2');
+    expect(await reasonOf('a-configured-kez', configured)).toBe('invalid');
+  });
+
+  it('rejects a key from the moment of its expiry on, also one that is cached', async () => {
+    const { text } = await service.create('shop', new Date(START + DAY));
+    setWallClock(START + DAY - 1);
+    expect((await authenticator.authenticate(text)).name).toBe('shop');
+    setWallClock(START + DAY);
+    expect(await reasonOf(text)).toBe('expired');
+    expect(await reasonOf(text, new Authenticator(keys, []))).toBe('expired');
+  });
+
+  it('rejects a key at once that another process on the same file has revoked, and caches all others', async () => {
+    const { text } = await service.create('shop');
+    const { text: other } = await service.create('till');
+    for (let i = 0; i < 5; i++) await authenticator.authenticate(text);
+    expect(keys.finds).toBe(1);
+    await service.revoke('shop');
+    expect(await reasonOf(text)).toBe('revoked');
+    expect((await authenticator.authenticate(other)).name).toBe('till');
+  });
+
+  it('rejects a key 5 s after another replica has revoked it, though the clock is set back', async () => {
+    let elapsed = 1;
+    jest.spyOn(performance, 'now').mockImplementation(() => elapsed);
+    jest.useFakeTimers({ now: START, doNotFake: ['performance'] });
+    const pass = (milliseconds: number) => {
+      elapsed += milliseconds;
+      jest.advanceTimersByTime(milliseconds);
+    };
+    keys.hasVersion = false;
+    const { text } = await service.create('shop');
+    const find = keys.find.bind(keys);
+    keys.find = (digest) => {
+      const found = find(digest);
+      pass(1_000);
+      return found;
+    };
+    await authenticator.authenticate(text);
+    await authenticator.authenticate(text);
+    expect(keys.finds).toBe(1);
+    await service.revoke('shop');
+    jest.setSystemTime(START - DAY);
+    pass(4_000);
+    expect(await reasonOf(text)).toBe('revoked');
+  });
+
+  it('calls no key invalid while the database is unavailable', async () => {
+    const { text } = await service.create('shop');
+    keys.available = false;
+    await expect(Promise.resolve().then(() => authenticator.authenticate(text))).rejects.toThrow(DatabaseUnavailable);
+    keys.available = true;
+    expect((await authenticator.authenticate(text)).name).toBe('shop');
+  });
+});
+
+describe('the uses of a key', () => {
+  it('are when it was last used, and how often for the deprecated operation, by the name that it has now', async () => {
+    const configured = new Authenticator(keys, ['a-configured-key']);
+    configured.noteUse(await configured.authenticate('a-configured-key'));
+    const { key } = await service.create('shop');
+    configured.noteUse(key);
+    configured.noteUse(key, true);
+    setWallClock(Date.now() + 1_000);
+    configured.noteUse(key);
+    expect(await service.uses()).toEqual([]);
+    await configured.recordUses();
+    await configured.recordUses();
+    await service.rotate('shop', DAY);
+    const uses = (await service.uses()).sort((a, b) => (a.name < b.name ? -1 : 1));
+    expect(uses).toMatchObject([
+      { name: 'configured-1', getPetCalls: 0 },
+      { name: 'shop.old', getPetCalls: 1, lastGetPetAt: new Date(START), lastUsedAt: new Date(Date.now()) },
+    ]);
+  });
+
+  it('are stored by the next call if the database does not answer, with those noted in the meantime', async () => {
+    const { key } = await service.create('shop');
+    authenticator.noteUse(key, true);
+    keys.available = false;
+    const failing = authenticator.recordUses();
+    setWallClock(Date.now() + 1_000);
+    authenticator.noteUse(key);
+    authenticator.noteUse(key, true);
+    await expect(failing).rejects.toThrow(DatabaseUnavailable);
+    keys.available = true;
+    await authenticator.recordUses();
+    expect(await service.uses()).toMatchObject([{ getPetCalls: 2, lastUsedAt: new Date(Date.now()) }]);
+  });
+});
