@@ -1,9 +1,6 @@
-import cluster from 'node:cluster';
 import { createServer, type Server } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import type { FinishedRequest } from '../../../application/finished-request.js';
@@ -14,6 +11,7 @@ import { ConnectionQueue } from './connection-queue.js';
 import { headError, type ParserError, parserError, targetOf } from './request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
+import { closeGracefully } from './shutdown.js';
 
 /** The timeout for the head of a request, in milliseconds. */
 const HEADERS_TIMEOUT = 10_000;
@@ -26,24 +24,6 @@ const HIGH_WATER_MARK = 4_096;
 
 /** The timeout of a connection whose client does not read a response, in milliseconds. */
 const IDLE_TIMEOUT = 30_000;
-
-/** How long requests on kept-alive connections are still handled after the server has stopped listening, in ms. */
-const STOP_LINGER = 1_000;
-
-/**
- * How long a worker keeps connections alive after it has stopped listening, in milliseconds. By then all workers have
- * stopped listening, even on a busy machine.
- * A client whose connection is closed opens another one at once, which is reset if it arrives as the last worker stops.
- */
-const WORKER_SETTLE = 200;
-
-/** For how many turns of the event loop the server waits at most for a short one before it stops listening. */
-const MAX_TURNS = 200;
-
-/** The longest short turn, in milliseconds. In a longer one a connection may have arrived after the last accept. */
-const SHORT_TURN = 0.2;
-
-const logger = new Logger('http');
 
 /**
  * Nest on Express, with a queue for each connection, and with request and response classes that already have Express's
@@ -111,38 +91,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     this.httpServer = server as Server;
   }
 
-  /**
-   * After `STOP_DELAY` stops listening, handles what is in flight and what arrives on kept-alive connections for a
-   * second more, and resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a
-   * response was in flight.
-   */
-  override async close(): Promise<void> {
-    const server = this.httpServer as Server;
-    const { STOP_DELAY, STOP_TIMEOUT } = this.settings;
-    // Requests are handled as ever, but the service is not ready.
-    if (server.listening) await delay(STOP_DELAY);
-    // The rest of the time is for the database, the traces and the log.
-    const timeout = setTimeout(() => this.cutOff(), 0.8 * (STOP_TIMEOUT - STOP_DELAY));
-    await untilShortTurn();
-    // The `close` of an HTTP server would close kept-alive connections at once, with the requests on their way.
-    const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
-    if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
-    for (const queue of this.queues.values()) queue.stop();
-    await Promise.race([closed, delay(STOP_LINGER, undefined, { ref: false })]);
-    server.closeIdleConnections();
-    await closed;
-    clearTimeout(timeout);
-    // Stops Node's timer for slow requests.
-    server.close();
-  }
-
-  private cutOff(): void {
-    const inFlight = [...this.queues.values()].filter(({ isResponding }) => isResponding).length;
-    if (inFlight > 0) {
-      process.exitCode = 1;
-      logger.error(`Graceful shutdown timed out: ${inFlight} responses in flight were cut off.`);
-    }
-    for (const socket of this.queues.keys()) socket.destroy();
+  override close(): Promise<void> {
+    return closeGracefully(this.httpServer, this.queues, this.settings);
   }
 
   private handle(response: Response): void {
@@ -153,19 +103,5 @@ export class PetStoreAdapter extends ExpressAdapter {
     if (!request.url.startsWith('/')) request.url = '/';
     response.once('close', () => this.observe(response.outcome()));
     this.getInstance<express.Express>()(request, response);
-  }
-}
-
-/**
- * Resolves after a short turn of the event loop, or after `MAX_TURNS`: connections that arrive between the last accept
- * and the end of listening are reset.
- */
-async function untilShortTurn(): Promise<void> {
-  // Ends the current turn.
-  await immediate();
-  for (let turn = 0; turn < MAX_TURNS; turn++) {
-    const begun = performance.now();
-    await immediate();
-    if (performance.now() - begun < SHORT_TURN) return;
   }
 }

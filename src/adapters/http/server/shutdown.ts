@@ -1,0 +1,76 @@
+import cluster from 'node:cluster';
+import type { Server } from 'node:http';
+import { Server as NetServer } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import type { HttpSettings } from '../http-settings.js';
+import type { ConnectionQueue } from './connection-queue.js';
+
+/** How long requests on kept-alive connections are still handled after the server has stopped listening, in ms. */
+const STOP_LINGER = 1_000;
+
+/**
+ * How long a worker keeps connections alive after it has stopped listening, in milliseconds. By then all workers have
+ * stopped listening, even on a busy machine.
+ * A client whose connection is closed opens another one at once, which is reset if it arrives as the last worker stops.
+ */
+const WORKER_SETTLE = 200;
+
+/** For how many turns of the event loop the server waits at most for a short one before it stops listening. */
+const MAX_TURNS = 200;
+
+/** The longest short turn, in milliseconds. In a longer one a connection may have arrived after the last accept. */
+const SHORT_TURN = 0.2;
+
+const logger = new Logger('http');
+
+/**
+ * After `STOP_DELAY` stops listening, handles what is in flight and what arrives on kept-alive connections for a
+ * second more, and resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a
+ * response was in flight.
+ */
+export async function closeGracefully(
+  server: Server,
+  queues: ReadonlyMap<Duplex, ConnectionQueue>,
+  { STOP_DELAY, STOP_TIMEOUT }: HttpSettings,
+): Promise<void> {
+  // Requests are handled as ever, but the service is not ready.
+  if (server.listening) await delay(STOP_DELAY);
+  // The rest of the time is for the database, the traces and the log.
+  const timeout = setTimeout(() => cutOff(queues), 0.8 * (STOP_TIMEOUT - STOP_DELAY));
+  await untilShortTurn();
+  // The `close` of an HTTP server would close kept-alive connections at once, with the requests on their way.
+  const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
+  if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
+  for (const queue of queues.values()) queue.stop();
+  await Promise.race([closed, delay(STOP_LINGER, undefined, { ref: false })]);
+  server.closeIdleConnections();
+  await closed;
+  clearTimeout(timeout);
+  // Stops Node's timer for slow requests.
+  server.close();
+}
+
+function cutOff(queues: ReadonlyMap<Duplex, ConnectionQueue>): void {
+  const inFlight = [...queues.values()].filter(({ isResponding }) => isResponding).length;
+  if (inFlight > 0) {
+    process.exitCode = 1;
+    logger.error(`Graceful shutdown timed out: ${inFlight} responses in flight were cut off.`);
+  }
+  for (const socket of queues.keys()) socket.destroy();
+}
+
+/**
+ * Resolves after a short turn of the event loop, or after `MAX_TURNS`: connections that arrive between the last accept
+ * and the end of listening are reset.
+ */
+async function untilShortTurn(): Promise<void> {
+  // Ends the current turn.
+  await immediate();
+  for (let turn = 0; turn < MAX_TURNS; turn++) {
+    const begun = performance.now();
+    await immediate();
+    if (performance.now() - begun < SHORT_TURN) return;
+  }
+}
