@@ -33,13 +33,7 @@ export function dataSourceOptions(url: LastingUrl, use?: Use): DataSourceOptions
   const { poolSize = 1, STATEMENT_TIMEOUT: statementTimeout } = use ?? {};
   const poolTimeout = statementTimeout === undefined ? 10_000 : POOL_TIMEOUT;
   const common = {
-    // Only an `integer` can be SQLite's AUTOINCREMENT.
-    entities: [
-      petSchema(url.engine === 'sqlite' ? 'integer' : 'bigint'),
-      ApiKeySchema,
-      KeyUseSchema,
-      IdempotencyKeySchema,
-    ],
+    entities: [petSchema(url.engine), ApiKeySchema, KeyUseSchema, IdempotencyKeySchema],
     migrations: [CreateTables1795132800000, UniqueKeyNames1795651200000],
     // Its default logger prints slow statements even if logging is off.
     logger: 'debug' as const,

@@ -21,7 +21,10 @@ const READY_TIMEOUT = 1_500;
 
 const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
-/** A `write` is a transaction; a `statement` writes alone: on a server a transaction would cost two round trips more. */
+/**
+ * A `write` is a transaction. A `statement` writes alone, with `Dialect.returning`: on a server a transaction around it
+ * would cost two round trips.
+ */
 export type WorkKind = 'read' | 'write' | 'statement';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;

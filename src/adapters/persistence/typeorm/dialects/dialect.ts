@@ -131,3 +131,17 @@ export function query<Row extends ObjectLiteral>(
   const sql = write((value) => driver.createParameter('', parameters.push(value) - 1));
   return manager.query<Row[]>(sql, parameters);
 }
+
+/** Inserts rows, by the names of their columns, and resolves to what `RETURNING` gives for them, in any order. */
+export function insert<Row extends ObjectLiteral>(
+  manager: EntityManager,
+  table: string,
+  rows: readonly Readonly<Record<string, unknown>>[],
+  returning = '1',
+): Promise<Row[]> {
+  const names = Object.keys(rows[0] ?? {});
+  return query(manager, (add) => {
+    const values = rows.map((row) => `(${names.map((name) => add(row[name])).join(', ')})`);
+    return `INSERT INTO ${table} (${names.join(', ')}) VALUES ${values.join(', ')} RETURNING ${returning}`;
+  });
+}

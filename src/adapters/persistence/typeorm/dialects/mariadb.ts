@@ -19,7 +19,7 @@ export const mariadb: Dialect = {
     `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN', time_zone = '+00:00',
       innodb_lock_wait_timeout = 2, unique_checks = 1,
       sql_safe_updates = 0, sql_auto_is_null = 0, sql_select_limit = 18446744073709551615,
-      sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'`,
+      sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`,
     // Its variable has another name from 11.1 on. READ COMMITTED cannot be written to a binary log of statements.
     'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
   ],

@@ -22,7 +22,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   find(digest: string): Promise<ApiKey | undefined> {
-    return this.finds.add(digest);
+    return this.database.admit((deadline) => this.finds.add(digest, deadline));
   }
 
   list(): Promise<ApiKey[]> {

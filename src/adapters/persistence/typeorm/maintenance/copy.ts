@@ -3,7 +3,7 @@ import { EntityManager, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { existing, LastingUrl } from '../../database-url.js';
 import { dialectOf } from '../data-source.js';
-import { prepare, query } from '../dialects/dialect.js';
+import { insert, prepare, query } from '../dialects/dialect.js';
 import { migrate, requireSchema, withDataSource } from '../schema.js';
 
 /** How many rows are read and written at a time. */
@@ -54,7 +54,7 @@ async function copyInto(target: EntityManager, source: EntityManager): Promise<C
     const [row] = generatedColumns.length > 0 ? await source.query<Row[]>(dialect.lastId(tableName)) : [];
     const last = BigInt(row?.last ?? 0);
     if (last > 0n) for (const sql of targetDialect.continueIds(tableName, last)) await target.query(sql);
-    for await (const rows of batches(source, table)) await insert(target, table, rows);
+    for await (const rows of batches(source, table)) await insert(target, tableName, rows);
   }
   // Also detects what was written to the source meanwhile.
   const [from, to] = [await contentsOf(source), await contentsOf(target)];
@@ -64,14 +64,6 @@ async function copyInto(target: EntityManager, source: EntityManager): Promise<C
       `the target ${to.pets} and ${to.keys}, ` +
       'or their rows differ. Nothing was copied. Stop what writes to the source, then retry.',
   );
-}
-
-async function insert(target: EntityManager, { tableName, columns }: EntityMetadata, rows: readonly Row[]) {
-  const names = columns.map(({ databaseName }) => databaseName);
-  await query(target, (add) => {
-    const values = rows.map((row) => `(${names.map((name) => add(row[name])).join(', ')})`);
-    return `INSERT INTO ${tableName} (${names.join(', ')}) VALUES ${values.join(', ')}`;
-  });
 }
 
 /** Reads a whole database, and resolves to what it contains. */

@@ -1,6 +1,7 @@
 import { EntitySchema, EntitySchemaColumnOptions } from 'typeorm';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
-import { int64 } from '../columns.js';
+import type { LastingUrl } from '../../database-url.js';
+import { generatedId, int64 } from '../columns.js';
 
 /** The columns of a pet besides its id; those of optional fields are `nullable`. Every statement derives from them. */
 const columns: Record<keyof NewPet, EntitySchemaColumnOptions> = {
@@ -9,35 +10,36 @@ const columns: Record<keyof NewPet, EntitySchemaColumnOptions> = {
   status: { type: 'varchar', length: 9 },
 };
 
-/** The domain's own type on the table `pet`, with the type that its database has for an id. */
-export function petSchema(idType: 'bigint' | 'integer'): EntitySchema<Pet> {
+/** The domain's own type on the table `pet`. */
+export function petSchema(engine: LastingUrl['engine']): EntitySchema<Pet> {
   return new EntitySchema<Pet>({
     name: 'pet',
-    columns: { id: { ...int64, type: idType, primary: true, generated: 'increment' }, ...columns },
+    columns: { id: generatedId(engine), ...columns },
     indices: [{ name: 'pet_status_id', columns: ['status', 'id'] }],
   });
 }
 
-/** The columns that an insert writes, in order. */
-export const NEW_PET_COLUMNS = Object.entries(columns).map(([field, { name, type }]) => ({
+const FIELDS = Object.entries(columns).map(([field, { name = field, type }]) => ({
   field: field as keyof NewPet,
-  name: name ?? field,
+  name,
   type,
 }));
 
-/** Their names in the database. */
-export const NEW_PET_NAMES = NEW_PET_COLUMNS.map(({ name }) => name).join(', ');
-
 /** The columns that `toPet` reads. */
-export const PET_COLUMNS = `id, ${NEW_PET_NAMES}`;
+export const PET_COLUMNS = ['id', ...FIELDS.map(({ name }) => name)].join(', ');
 
 /** A row of `PET_COLUMNS`, as the driver reads it: an int64 is a bigint or a string. */
 export type PetRow = Readonly<Record<string, string | bigint | number | null>>;
 
+/** The row of a new pet. */
+export function toRow(pet: NewPet): Record<string, unknown> {
+  return Object.fromEntries(FIELDS.map(({ field, name }) => [name, pet[field] ?? null]));
+}
+
 /** The pet in a row. */
 export function toPet(row: PetRow): Pet {
   const pet: Partial<Record<keyof Pet, unknown>> = { id: BigInt(row.id!) };
-  for (const { field, name, type } of NEW_PET_COLUMNS) {
+  for (const { field, name, type } of FIELDS) {
     const value = row[name] ?? null;
     if (value !== null) pet[field] = type === 'bigint' ? BigInt(value) : value;
   }

@@ -7,13 +7,14 @@ import {
   PetQuery,
   PetRepository,
 } from '../../../../application/pets/pet-repository.port.js';
+import { within } from '../../../../application/within.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
-import { AddParameter, Dialect, failureOf, ListQuery, query } from '../dialects/dialect.js';
+import { AddParameter, Dialect, failureOf, insert, ListQuery, query } from '../dialects/dialect.js';
 import { IdempotencyKeySchema, StoredIdempotencyKey } from './idempotency-key.schema.js';
-import { NEW_PET_COLUMNS, NEW_PET_NAMES, PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
+import { PET_COLUMNS, PetRow, toPet, toRow } from './pet.schema.js';
 
 /** A pet to add, and the idempotency key to add it with. */
 interface Addition {
@@ -24,11 +25,15 @@ interface Addition {
 /** The most lists that a server reads in one statement. */
 const LISTS_AT_ONCE = 32;
 
+/** How long a request waits for another one of this process with the same idempotency key, in milliseconds. */
+const IN_FLIGHT_TIMEOUT = 2_000;
+
 /** How many keys are deleted at a time: SQLite, which does nothing else meanwhile, takes some 10 ms for as many. */
 const DELETED_AT_A_TIME = 100;
 
 /** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
 export class TypeOrmPetRepository extends PetRepository {
+  private readonly keysInFlight = new Map<string, Promise<unknown>>();
   private readonly adds: Batcher<NewPet, Added>;
   private readonly addsOnce: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
@@ -48,17 +53,19 @@ export class TypeOrmPetRepository extends PetRepository {
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
     const pet = { ...newPet };
-    return key ? this.addsOnce.add({ pet, key }) : this.adds.add(pet);
+    return this.database.admit((deadline) =>
+      key ? this.afterKeyInFlight(key, () => this.addsOnce.add({ pet, key }, deadline)) : this.adds.add(pet, deadline),
+    );
   }
 
   find(id: bigint): Promise<Pet | undefined> {
-    return this.finds.add(id);
+    return this.database.admit((deadline) => this.finds.add(id, deadline));
   }
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
     const last = before === undefined ? INT64_MAX : before - 1n;
     const name = `${status} ${last} ${limit}`;
-    return this.lists.add({ status, last, limit }, name);
+    return this.database.admit((deadline) => this.lists.add({ status, last, limit }, deadline, name));
   }
 
   version(): number | undefined {
@@ -86,6 +93,17 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.run('write', 'DELETE idempotency_key', work);
   }
 
+  /** Waits first until requests of this process with the same key have settled, without taking a connection. */
+  private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
+    const name = `${scope} ${key}`;
+    while (this.keysInFlight.has(name))
+      await within(IN_FLIGHT_TIMEOUT, this.keysInFlight.get(name)!, () => new IdempotencyInProgress());
+    const adding = add();
+    const settled = () => void this.keysInFlight.delete(name);
+    this.keysInFlight.set(name, adding.then(settled, settled));
+    return adding;
+  }
+
   private async addAllOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
     const outcomes: (Added | Error)[] = [];
     for (const { pet, key } of additions) outcomes.push(await this.addOnce(manager, pet, key));
@@ -100,7 +118,8 @@ export class TypeOrmPetRepository extends PetRepository {
     if (isFresh && stored.petId !== 0n) {
       const [pet] = await findAll(manager, [stored.petId]);
       if (pet && stored.fingerprint !== sent.fingerprint) return new IdempotencyKeyReused();
-      if (pet) return { pet, replayed: true };
+      // As it was added, whatever has changed since.
+      if (pet) return { pet: { id: pet.id, ...newPet }, replayed: true };
     }
     const [added] = await this.insert(manager, [newPet]);
     await keys.update({ scope: sent.scope, key: sent.key }, { ...sent, petId: added!.pet.id });
@@ -124,10 +143,8 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
-    const inserted = await query<{ id: bigint | string }>(manager, (add) => {
-      const rows = pets.map((pet) => `(${NEW_PET_COLUMNS.map(({ field }) => add(pet[field] ?? null)).join(', ')})`);
-      return `INSERT INTO pet (${NEW_PET_NAMES}) VALUES ${rows.join(', ')} RETURNING ${this.database.dialect.returning}`;
-    });
+    const { returning } = this.database.dialect;
+    const inserted = await insert<{ id: bigint | string }>(manager, 'pet', pets.map(toRow), returning);
     if (inserted.length !== pets.length)
       throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
     const ids = inserted.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
