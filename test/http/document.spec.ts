@@ -59,7 +59,7 @@ describe('openapi.yaml', () => {
     ['an operation is removed', /^ {4}post:/m, '    put:', 'paths /pets post is gone'],
     [
       'a maximum is lowered',
-      /maximum: 100/,
+      /maximum: 100$/m,
       'maximum: 50',
       'paths /pets get parameters query limit schema maximum is now 50',
     ],
@@ -82,8 +82,7 @@ describe('openapi.yaml', () => {
 
 // What the interface says, without deriving anything from the source.
 describe('the document', () => {
-  it('has version 1.0.0, and the operations of the table', () => {
-    expect(document.info.version).toBe('1.0.0');
+  it('has the operations of the table', () => {
     const inDocument = operations().map(
       ({ operationId, method, path, deprecated = false, requestBody, parameters }) => ({
         ...{ name: operationId, method, path, deprecated, hasBody: requestBody !== undefined },
@@ -260,7 +259,8 @@ describe('what the document describes', () => {
 
   it('includes faults of the service, which do not leak, and of the database', async () => {
     const file = new Libsql(store.url.slice('sqlite:'.length));
-    file.exec('PRAGMA foreign_keys = OFF; ALTER TABLE pet RENAME TO elsewhere');
+    const tables = file.prepare(`SELECT name FROM sqlite_master WHERE sql LIKE '%AUTOINCREMENT%'`).raw().all();
+    for (const [name] of tables as [string][]) file.exec(`ALTER TABLE ${name} RENAME TO missing_${name}`);
     file.close();
     await each('internal_error', {});
     const fault = await send('GET', { target: '/v1/pets' });

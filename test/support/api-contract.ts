@@ -66,9 +66,11 @@ export class ApiContract {
 
   private constructor(json: string) {
     this.document = JSON.parse(json) as OpenApi;
-    const { schemas } = this.document.components;
-    // A client must bear a field that is added later; here a field that nobody described is a fault.
-    this.schemas = { ...schemas, Pet: { ...schemas.Pet, type: 'object', unevaluatedProperties: false } };
+    // A client must bear a field that is added to a resource later; here a field that nobody described is a fault.
+    const strict = (schema: Schema) =>
+      'allOf' in schema ? { ...schema, type: 'object', unevaluatedProperties: false } : schema;
+    const schemas = Object.entries(this.document.components.schemas);
+    this.schemas = Object.fromEntries(schemas.map(([name, schema]) => [name, strict(schema)]));
   }
 
   /** Throws if an answer is not as the document says: its status, its headers, its error code or its body. */

@@ -28,7 +28,7 @@ export type SentIdempotencyKey = Pick<IdempotencyKey, 'scope' | 'key'>;
 /** The pattern of a cursor in the OpenAPI document. */
 export const CURSOR_PATTERN = '^[A-Za-z0-9_-]{16,64}$';
 
-/** The three operations on pets. All of them reject with `DatabaseUnavailable` while the database does not answer. */
+/** The operations on pets. All of them reject with `DatabaseUnavailable` while the database does not answer. */
 export class PetService {
   constructor(private readonly pets: PetRepository) {}
 

@@ -10,13 +10,13 @@ export function MayBeAbsent(): PropertyDecorator {
   return ValidateIf((_body, value) => value !== undefined);
 }
 
-/** The value is an integer of 64 bits, which the reader of the body has made a bigint. */
-export function IsInt64(): PropertyDecorator {
+/** The value is an integer of 64 bits, which the reader of the body has made a bigint, in this range. */
+export function IsInt64(min = INT64_MIN, max = INT64_MAX): PropertyDecorator {
   return ValidateBy({
     name: 'isInt64',
     validator: {
-      validate: (value) => typeof value === 'bigint',
-      defaultMessage: () => `$property must be an integer from ${INT64_MIN} to ${INT64_MAX}, not ${GIVEN}`,
+      validate: (value) => typeof value === 'bigint' && value >= min && value <= max,
+      defaultMessage: () => `$property must be an integer from ${min} to ${max}, not ${GIVEN}`,
     },
   });
 }

@@ -12,7 +12,7 @@ import { ALWAYS, BY_STATUS, DEPRECATED, headers } from './headers.js';
 import { BODY_FAILURES, SHARED_FAILURES, UNREADABLE } from './responses.js';
 import { schemas } from './schemas.js';
 
-const DESCRIPTION = `A catalogue of animals offered in a store: list them, add one, get one.
+const DESCRIPTION = `A catalogue of animals offered in a store.
 
 - **API keys.** Every request needs one, as \`Authorization: Bearer <API_KEY>\`. A missing or invalid key gets 401, or \
 429 after too many failures of one address. The operator of the service issues keys.

@@ -25,8 +25,8 @@ class PetIdPipe implements PipeTransform<string, bigint> {
 }
 
 /**
- * The three operations. Responses are sent by `sendJson` instead of returned: int64s must be exact, and Node 20 has no
- * `JSON.rawJSON`.
+ * The operations on pets. Responses are sent by `sendJson` instead of returned: int64s must be exact, and Node 20 has
+ * no `JSON.rawJSON`.
  */
 @ApiTags('pets')
 @Controller('v1/pets')

@@ -9,7 +9,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { headerRefs } from '../docs/headers.js';
-import { Failure, messages } from '../docs/responses.js';
+import { BodyFailure, Failure, messages } from '../docs/responses.js';
 import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
@@ -89,19 +89,11 @@ A client that retries, because a response can be lost, should send an \`Idempote
     schema: PET,
     headers: headerRefs({ Location: 'Location', 'Idempotent-Replayed': 'Replayed' }),
   }),
-  Failure(
-    'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',
-    {
-      invalid_json: 'The body is not valid JSON (RFC 8259).',
-      invalid_body: 'The body must be a JSON object, not an array.',
-      duplicate_field: 'name must be given once.',
-      missing_field: 'name is required.',
-      invalid_field: 'status must be one of available, pending, sold, not "lost".',
-      unknown_field: '"Status" is not a field of this body. Did you mean "status"?',
-      unknown_parameter: '"dryRun" is not a query parameter of this operation. It has none.',
-      ...messages('invalid_idempotency_key'),
-    },
-  ),
+  BodyFailure('name', {
+    invalid_field: 'status must be one of available, pending, sold, not "lost".',
+    unknown_field: '"Status" is not a field of this body. Did you mean "status"?',
+    ...messages('invalid_idempotency_key'),
+  }),
   Failure(
     'The first request with this `Idempotency-Key` is still in flight. Retry to get its response.',
     messages('idempotency_in_progress'),
