@@ -110,7 +110,8 @@ export class Tracing implements OnApplicationShutdown {
       try {
         return await run();
       } catch (error) {
-        fail(span, errorType(error));
+        // The class, not the message, which may contain values.
+        fail(span, (error as Error).constructor.name);
         throw error;
       } finally {
         span.end();
@@ -121,13 +122,6 @@ export class Tracing implements OnApplicationShutdown {
 
 function fail(span: Span, type: string): void {
   span.setAttribute(semconv.ATTR_ERROR_TYPE, type).setStatus({ code: SpanStatusCode.ERROR });
-}
-
-/** The error code of the database or of Node, else the class: the message may contain values. */
-function errorType(error: unknown): string {
-  const { constructor, cause } = error as Error;
-  const { code } = (cause ?? error) as { code?: unknown };
-  return typeof code === 'string' ? code : constructor.name;
 }
 
 /** Logs a warning or an error of the SDK. */

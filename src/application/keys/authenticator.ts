@@ -6,14 +6,12 @@ import { KeyRejected } from '../errors.js';
 /** How long a valid key is cached, in milliseconds. On PostgreSQL and MariaDB a revoked key is accepted for as long. */
 const CACHE_TTL = 4_000;
 
-const CACHE_SIZE = 10_000;
-
 /** Checks the API keys of requests, and records their uses. */
 export class Authenticator {
   private readonly configured: ReadonlyMap<string, ApiKey>;
   /** Valid keys by their text, with the version of the database at which they were read. */
   private readonly cache = new LRUCache<string, { readonly key: ApiKey; readonly version: number | undefined }>({
-    max: CACHE_SIZE,
+    max: 10_000,
     ttl: CACHE_TTL,
   });
   /** Uses that are not stored yet, by the digest of the key. */

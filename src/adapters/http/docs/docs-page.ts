@@ -36,7 +36,6 @@ export function serveDocs(app: NestExpressApplication): void {
       deepLinking: false,
       syntaxHighlight: { theme: 'tomorrow-night' },
       tryItOutEnabled: true,
-      displayRequestDuration: true,
       displayOperationId: true,
       defaultModelsExpandDepth: 0,
     },

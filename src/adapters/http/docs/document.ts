@@ -33,17 +33,9 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .setDescription(DESCRIPTION)
     .setVersion('1.0.0')
     .setLicense('MIT', 'https://opensource.org/license/mit')
-    .addServer('{base_url}', 'Production', {
-      base_url: { default: PRODUCTION_BASE_URL, description: 'The base address of production.' },
-    })
-    .addServer('{staging_base_url}', 'Staging', {
-      staging_base_url: { default: STAGING_BASE_URL, description: 'The base address of staging.' },
-    })
-    .addSecurity('apiKey', {
-      type: 'http',
-      scheme: 'bearer',
-      description: 'An API key that the operator of the service issued.',
-    })
+    .addServer('{base_url}', 'Production', { base_url: { default: PRODUCTION_BASE_URL } })
+    .addServer('{staging_base_url}', 'Staging', { staging_base_url: { default: STAGING_BASE_URL } })
+    .addSecurity('apiKey', { type: 'http', scheme: 'bearer' })
     .addSecurityRequirements('apiKey')
     .addTag('pets', 'The animals of the catalogue.')
     .build();
