@@ -1,7 +1,7 @@
 import { INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { Express, NextFunction } from 'express';
+import type { NextFunction } from 'express';
 import { serveDocs } from './adapters/http/docs/docs-page.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
@@ -33,7 +33,7 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const app = await NestFactory.create<NestExpressApplication>(module, adapter, options);
   if (tracing) app.use((request: Request, _response: unknown, next: NextFunction) => tracing.begin(request, next));
   if (CORS_ORIGINS.length > 0) app.use(allowOrigins(CORS_ORIGINS));
-  deprecateGetPet(adapter.getInstance<Express>(), settings);
+  app.use(deprecateGetPet(settings));
   // Behind these, so that an error of the head has the headers for CORS and deprecation, too.
   app.use((request: Request, _response: unknown, next: NextFunction) => next(request.error));
   serveDocs(app);

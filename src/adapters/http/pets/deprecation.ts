@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { Express } from 'express';
+import type { NextFunction } from 'express';
 import type { HttpSettings } from '../http-settings.js';
+import type { Request } from '../server/request.js';
 import type { Response } from '../server/response.js';
 
 /** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */
@@ -11,14 +12,15 @@ export const SUNSET = 'Thu, 05 Dec 2030 00:00:00 GMT';
 
 const logger = new Logger('getPet');
 
-/** Has every response on the path of getPet, errors included, say that it is deprecated. */
-export function deprecateGetPet(app: Express, { PUBLIC_BASE_URL: baseUrl }: HttpSettings): void {
+/** Middleware that has every response on the path of getPet, errors included, say that it is deprecated. */
+export function deprecateGetPet({ PUBLIC_BASE_URL: baseUrl }: HttpSettings) {
   const docs = `${baseUrl.slice(0, -'/v1'.length)}/docs`;
   const links = `<${docs}>; rel="deprecation"; type="text/html", <${baseUrl}/pets>; rel="successor-version"`;
-  app.route('/v1/pets/:petId').all((_request, response, next) => {
-    (response as Response).standing.push('Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links);
+  return (request: Request, response: Response, next: NextFunction) => {
+    if (/^\/v1\/pets\/[^/]+$/.test(request.path))
+      response.standing.push('Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links);
     next();
-  });
+  };
 }
 
 /** Warns, once the date has passed, that the operation still exists: a release removes it, not the clock. */
