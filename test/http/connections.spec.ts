@@ -172,6 +172,12 @@ describe('a client that half-closes', () => {
   });
 });
 
+it('a connection that waits for its response is not closed before the database has answered', async () => {
+  const patient = await Service.start({ STATEMENT_TIMEOUT: '60000' });
+  expect((patient.app.getHttpServer() as Server).timeout).toBeGreaterThan(63_000);
+  await patient.stop();
+});
+
 describe('a client that does not read', () => {
   it('makes the service hold a few MB at most, delays nobody else, and is answered once it reads', async () => {
     const server = service.app.getHttpServer() as Server;

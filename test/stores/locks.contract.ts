@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { IdempotencyInProgress, DatabaseUnavailable } from '../../src/application/errors.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
-import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore } from '../support/fresh-store.js';
 import { connectTo, Session, withParameter } from '../support/sql.js';
 import { openStoreAt, StoreKind } from '../support/stores.js';
@@ -31,7 +30,7 @@ export function describeLocks(kind: StoreKind): void {
       `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at)
         VALUES ('${scope}', '${key}', '${fingerprint}', ${petId}, '${at.toISOString()}')`;
 
-    it('that holds an idempotency key makes its twin 409 in the end, and delays no other pet', async () => {
+    it('that holds an idempotency key rejects its twin in the end, and delays no other pet', async () => {
       const { pets } = await store.open();
       const other = await transaction(insertKey(NOW));
       let isPending = true;
@@ -44,7 +43,7 @@ export function describeLocks(kind: StoreKind): void {
       expect((await pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
     });
 
-    it('that locks the pets makes an add with an idempotency key 503, not 409', async () => {
+    it('that locks the pets makes an add with an idempotency key unavailable', async () => {
       const { pets } = await store.open();
       await pets.add(newPet());
       const lock = isPostgres ? 'LOCK TABLE pet IN SHARE MODE' : 'SELECT * FROM pet WHERE id > 0 FOR UPDATE';
@@ -73,9 +72,8 @@ export function describeLocks(kind: StoreKind): void {
     });
 
     it('that makes all writes wait does not make reads wait', async () => {
-      let opened: OpenDatabase | undefined;
+      const opened = await openStoreAt(withParameter(store.url, 'pool', 4));
       try {
-        opened = await openStoreAt(withParameter(store.url, 'pool', 4));
         const { pets, keys } = opened;
         const other = await transaction(isPostgres ? 'LOCK TABLE pet IN SHARE MODE' : 'LOCK TABLES pet READ');
         let settled = 0;
@@ -91,7 +89,7 @@ export function describeLocks(kind: StoreKind): void {
         await other.query(isPostgres ? 'ROLLBACK' : 'UNLOCK TABLES');
         await Promise.all(adding);
       } finally {
-        await opened?.close();
+        await opened.close();
       }
     });
   });

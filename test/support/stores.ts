@@ -18,7 +18,7 @@ export interface TestStore {
 /** A kind of database that tests run on. */
 export interface StoreKind {
   readonly name: 'memory' | 'SQLite' | 'PostgreSQL' | 'MariaDB';
-  /** Makes one whose schema is migrated; `empty`: without a schema. */
+  /** Makes one; on SQLite it is migrated unless it must be `empty`. */
   create(empty?: 'empty'): Promise<TestStore>;
 }
 
@@ -65,7 +65,7 @@ async function sqliteTemplate(): Promise<string> {
   return file;
 }
 
-/** Opens the store at a URL, as the service does; if it lasts, what was stored there before is there. */
+/** Opens the database at a URL, as the service does. */
 export function openStoreAt(url: string): Promise<OpenDatabase> {
   const settings = readSettings({ DATABASE_URL: url });
   return openDatabase(settings.DATABASE_URL, settings, () => undefined);

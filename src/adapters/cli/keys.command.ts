@@ -86,7 +86,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
 
   keys
     .command('callers')
-    .description('list the keys that still call getPet, which is deprecated')
+    .description('list the keys that have called getPet, which is deprecated, and when')
     .option('--json', 'print an array of objects: name, calls, lastCallAt')
     .action(async (form: Form) => {
       const uses = await withServices(({ keys }) => keys.uses(), true);

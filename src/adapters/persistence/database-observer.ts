@@ -2,6 +2,6 @@
 export interface DatabaseObserver {
   /** A round trip, with the wait for a connection. The summary is the operation and the table: `SELECT pet`. */
   query<T>(summary: string, run: () => Promise<T>): Promise<T>;
-  /** A commit of so many new pets. Its queries are part of it. */
+  /** A commit of so many creates. Its queries are part of it. */
   commit<T>(pets: number, run: () => Promise<T>): Promise<T>;
 }

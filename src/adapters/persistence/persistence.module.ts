@@ -35,10 +35,7 @@ export class PersistenceModule implements OnApplicationShutdown {
   }
 }
 
-/**
- * Opens the database of a URL; TypeORM is loaded only if it is used. `report` receives a sentence when the database
- * cannot be reached, and when it can again.
- */
+/** Opens the database of a URL; TypeORM is loaded only if it is used. `report` receives sentences for the log. */
 export async function openDatabase(
   url: DatabaseUrl,
   limits: DatabaseLimits,

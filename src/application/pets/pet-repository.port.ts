@@ -34,7 +34,7 @@ export interface Added {
 
 /**
  * The pets. Every method that returns a promise rejects with `DatabaseUnavailable` if the database does not answer in
- * time. `test/stores/pet-repository.contract.ts` has a case for each sentence and runs on every adapter.
+ * time. `test/stores/*.contract.ts` and `test/http` have cases for every adapter.
  */
 export abstract class PetRepository {
   /**
@@ -66,6 +66,6 @@ export abstract class PetRepository {
    */
   abstract check(): Promise<void>;
 
-  /** Deletes a batch of the idempotency keys from before this moment; resolves to their number, 0 if none was left. */
+  /** Deletes a batch of the idempotency keys from before this moment; resolves to 0 if none was left. */
   abstract deleteIdempotencyKeys(before: Date): Promise<number>;
 }

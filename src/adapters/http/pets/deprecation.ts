@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
-import type { NextFunction } from 'express';
+import type { NextFunction, Request } from 'express';
 import type { HttpSettings } from '../http-settings.js';
-import type { Request } from '../server/request.js';
 import type { Response } from '../server/response.js';
 
 /** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */
@@ -26,5 +25,7 @@ export function deprecateGetPet({ PUBLIC_BASE_URL: baseUrl }: HttpSettings) {
 /** Warns, once the date has passed, that the operation still exists: a release removes it, not the clock. */
 export function remindOfSunset(): void {
   if (Date.now() < Date.parse(SUNSET)) return;
-  logger.warn('getPet was to be removed on 5 December 2030; "petstore keys callers" lists who still calls it.');
+  logger.warn(
+    'getPet was to be removed on 5 December 2030; "petstore keys callers" lists who has called it, and when.',
+  );
 }

@@ -16,10 +16,7 @@ import { closeGracefully } from './shutdown.js';
 /** The timeout for the head of a request, in milliseconds. */
 const HEADERS_TIMEOUT = 10_000;
 
-/**
- * How much of a body is read ahead, in bytes. A chunk takes 380 bytes of memory, and a client can send chunks of one
- * byte.
- */
+/** How much of a body is read ahead, in bytes: a chunk takes 380 bytes of memory, and may have one byte. */
 const HIGH_WATER_MARK = 4_096;
 
 /** The timeout of a connection whose client does not read a response, in milliseconds. */
@@ -54,7 +51,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     class AppRequest extends Request {}
     class AppResponse extends Response {}
     const { REQUEST_TIMEOUT, KEEP_ALIVE_TIMEOUT, STATEMENT_TIMEOUT, MAX_CONNECTIONS } = this.settings;
-    app.request = Object.assign(AppRequest.prototype, { app, databaseTimeout: POOL_TIMEOUT + STATEMENT_TIMEOUT });
+    const databaseTimeout = POOL_TIMEOUT + STATEMENT_TIMEOUT;
+    app.request = Object.assign(AppRequest.prototype, { app, databaseTimeout });
     app.response = Object.assign(AppResponse.prototype, { app });
     const headersTimeout = Math.min(HEADERS_TIMEOUT, REQUEST_TIMEOUT);
     const server = createServer({
@@ -70,7 +68,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
-    server.timeout = IDLE_TIMEOUT;
+    // It must not close a connection that waits for its response.
+    server.timeout = Math.max(IDLE_TIMEOUT, databaseTimeout + 1_000);
     server.maxConnections = MAX_CONNECTIONS;
     // Their total size is limited, and beyond a number of headers Node would drop some silently.
     server.maxHeadersCount = 0;

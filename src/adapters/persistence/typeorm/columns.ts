@@ -1,13 +1,10 @@
 import type { EntitySchemaColumnOptions } from 'typeorm';
 import type { LastingUrl } from '../database-url.js';
 
-/** An int64 column: exact, whatever the driver makes of it (a string, a bigint or a number). */
+/** An int64 column: exact, whatever the driver makes of it. */
 export const int64: EntitySchemaColumnOptions = {
   type: 'bigint',
-  transformer: {
-    from: (value: string | number | bigint) => BigInt(value),
-    to: (value: bigint | undefined) => (value === undefined ? undefined : String(value)),
-  },
+  transformer: { from: BigInt, to: String },
 };
 
 /** The column `id`, whose values the database generates. Only an `integer` can be SQLite's AUTOINCREMENT. */

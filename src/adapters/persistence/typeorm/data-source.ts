@@ -2,7 +2,7 @@ import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
 import { POOL_TIMEOUT } from '../../../application/within.js';
-import { DatabaseLimits, LastingUrl, Tls } from '../database-url.js';
+import { LastingUrl, Tls } from '../database-url.js';
 import { connecting, Dialect } from './dialects/dialect.js';
 import { mariadb } from './dialects/mariadb.js';
 import { postgres } from './dialects/postgres.js';
@@ -13,12 +13,6 @@ import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-k
 import { IdempotencyKeySchema } from './pets/idempotency-key.schema.js';
 import { petSchema } from './pets/pet.schema.js';
 
-/** What limits the work on rows. */
-export interface Use extends Partial<DatabaseLimits> {
-  /** The most connections of a server. */
-  readonly poolSize: number;
-}
-
 /** How long a statement of a command waits for the lock of another process on a SQLite file, in milliseconds. */
 const SQLITE_TIMEOUT = 5_000;
 
@@ -26,11 +20,10 @@ const SQLITE_TIMEOUT = 5_000;
 const IDLE_TIMEOUT = 300_000;
 
 /**
- * The options of a DataSource for the database at a URL. The migrations alone make the schema, on every engine. Without
- * a use it is for TypeORM's own work on the schema, which expects integers of SQLite that are numbers, not bigints.
+ * The options of a DataSource for the database at a URL. Without a pool size it has one connection, for TypeORM's own
+ * work on the schema, which expects integers of SQLite that are numbers, not bigints. The timeout is in milliseconds.
  */
-export function dataSourceOptions(url: LastingUrl, use?: Use): DataSourceOptions {
-  const { poolSize = 1, STATEMENT_TIMEOUT: statementTimeout } = use ?? {};
+export function dataSourceOptions(url: LastingUrl, poolSize?: number, statementTimeout?: number): DataSourceOptions {
   const poolTimeout = statementTimeout === undefined ? 10_000 : POOL_TIMEOUT;
   const common = {
     entities: [petSchema(url.engine), ApiKeySchema, KeyUseSchema, IdempotencyKeySchema],
@@ -48,12 +41,12 @@ export function dataSourceOptions(url: LastingUrl, use?: Use): DataSourceOptions
       timeout: SQLITE_TIMEOUT,
       prepareDatabase: (database: Libsql.Database) => {
         database.pragma('synchronous = FULL');
-        database.defaultSafeIntegers(use !== undefined);
+        database.defaultSafeIntegers(poolSize !== undefined);
       },
     };
   }
   const { host, port, user: username, password, database, tls } = url;
-  const server = { ...common, host, port, username, password, database, poolSize };
+  const server = { ...common, host, port, username, password, database, poolSize: poolSize ?? 1 };
   if (url.engine === 'postgres') {
     return {
       ...server,

@@ -22,8 +22,8 @@ const READY_TIMEOUT = 1_500;
 const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
 /**
- * A `write` is a transaction. A `statement` writes alone, with `Dialect.returning`: on a server a transaction around it
- * would cost two round trips.
+ * A `write` is a transaction. On a server a `statement` writes alone, with `Dialect.returning`: a transaction would
+ * cost two round trips.
  */
 export type WorkKind = 'read' | 'write' | 'statement';
 
@@ -53,7 +53,7 @@ export class Database {
   ) {
     this.timeout = POOL_TIMEOUT + limits.STATEMENT_TIMEOUT;
     const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
-    const options = dataSourceOptions(url, { ...limits, poolSize });
+    const options = dataSourceOptions(url, poolSize, limits.STATEMENT_TIMEOUT);
     this.writes = new DataSource(options);
     this.reads = new DataSource(options);
     this.dialect = dialectOf(this.writes);
@@ -61,8 +61,7 @@ export class Database {
 
   /**
    * Opens and migrates a database; rejects with `UsageError` if it is unsuitable. If it cannot be reached, this
-   * resolves, and requests try again. `report` receives a sentence when the database cannot be reached, and when it can
-   * again.
+   * resolves, and requests try again. `report` receives sentences for the log, of the start alone.
    */
   static async open(
     url: LastingUrl,
@@ -128,7 +127,7 @@ export class Database {
     const read = () => this.run('read', 'SELECT pet', ask, performance.now() + READY_TIMEOUT);
     return (this.checking ??= within(READY_TIMEOUT, read(), late)
       .catch((cause: Error) => {
-        throw new DatabaseUnavailable('The database rejected the readiness query.', { cause });
+        throw new DatabaseUnavailable('The readiness query failed.', { cause });
       })
       .finally(() => (this.checking = undefined)));
   }
@@ -153,10 +152,9 @@ export class Database {
         const failure = failureOf(this.dialect, error);
         if (failure === undefined || failure === 'duplicate') throw error;
         const isRetried = failure === 'busy' || (failure === 'unavailable' && retries-- > 0);
-        const pause = isRetried ? RETRY_PAUSE[failure] : Infinity;
-        if (performance.now() + pause >= deadline)
+        if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline)
           throw new DatabaseUnavailable('The database cannot answer.', { cause: error });
-        await delay(pause);
+        await delay(RETRY_PAUSE[failure]);
       }
     }
   }

@@ -12,12 +12,12 @@ export async function withDataSource<T>(
   work: (source: DataSource) => Promise<T>,
   limits?: DatabaseLimits,
 ): Promise<T> {
-  return withSource(dataSourceOptions(resolved(url), { ...limits, poolSize: 1 }), work);
+  return withSource(dataSourceOptions(resolved(url), 1, limits?.STATEMENT_TIMEOUT), work);
 }
 
 /**
  * Applies the pending migrations, and resolves to their names. Rejects with `NotWritable`, and changes nothing, if the
- * database is unsuitable. Processes that start together wait for each other, so the connection needs to have no time
+ * database is unsuitable. Processes that start together wait for each other, so the connection must have no time
  * limit.
  */
 export async function migrate(

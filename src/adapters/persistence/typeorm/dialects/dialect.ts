@@ -11,7 +11,7 @@ import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
 /** Which pets to list. */
 export interface ListQuery extends Omit<PetQuery, 'before'> {
   /** The highest id that may be on the list. */
-  readonly last: bigint;
+  readonly max: bigint;
 }
 
 /** Adds a parameter to a statement, and returns its placeholder. */
@@ -82,7 +82,7 @@ export interface Dialect {
 /** The server cannot store every name exactly and durably; the message says what would be right. */
 export class NotWritable extends UsageError {}
 
-/** Prepares a new connection, and resolves to what its server says. */
+/** Runs `Dialect.session` on a new connection, and resolves to `Dialect.examine`. */
 export async function examine(dialect: Dialect, manager: EntityManager): Promise<Examination> {
   for (const statement of dialect.session) await manager.query(statement);
   const [found] = await manager.query<[Examination]>(dialect.examine);
@@ -95,7 +95,7 @@ export async function prepare(dialect: Dialect, manager: EntityManager): Promise
   if (problem !== null) throw new NotWritable(problem);
 }
 
-/** Connects; rejects as a failed statement does. */
+/** Turns the rejection of an attempt to connect into that of a failed statement. */
 export function connecting<T>(connection: Promise<T>): Promise<T> {
   return connection.catch((error: Error) => {
     throw new QueryFailedError('CONNECT', undefined, error);

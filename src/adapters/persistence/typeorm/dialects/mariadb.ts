@@ -12,13 +12,13 @@ export const mariadb: Dialect = {
   isServer: true,
 
   /**
-   * Settings of the server, the database or the account have no effect on a session. mysql2 escapes as the sql_mode
-   * demands. A lock is waited for 2 seconds; for the same idempotency key of another instance, say.
+   * So that settings of the server or the account have no effect. mysql2 needs backslash escapes in the sql_mode. A
+   * lock is waited for 2 seconds; for the same idempotency key of another instance, say.
    */
   session: [
-    `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN', time_zone = '+00:00',
+    `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN',
       innodb_lock_wait_timeout = 2, unique_checks = 1,
-      sql_safe_updates = 0, sql_auto_is_null = 0, sql_select_limit = 18446744073709551615,
+      sql_safe_updates = 0, sql_select_limit = 18446744073709551615,
       sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`,
     // Its variable has another name from 11.1 on. READ COMMITTED cannot be written to a binary log of statements.
     'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
@@ -43,9 +43,9 @@ export const mariadb: Dialect = {
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
-  list({ status, last, limit }, add) {
+  list({ status, max, limit }, add) {
     const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${add(status)} AND`;
-    return `FROM pet FORCE INDEX ${where} id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
+    return `FROM pet FORCE INDEX ${where} id <= ${add(max)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
   failure({ errno, sqlState }) {

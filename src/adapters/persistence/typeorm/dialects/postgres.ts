@@ -13,13 +13,9 @@ const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
 /** The place of a row in the context of an error: the lock that was waited for is this row's, not its table's. */
 const ROW = /\(\d+,\d+\)/;
 
-/**
- * Makes the commit of the transaction durable, whatever the settings of the server, the database or the role. A lock is
- * waited for at most 2 seconds; for the same idempotency key of another instance, say.
- */
+/** Makes the commit of the transaction durable, whatever the settings of the server, the database or the role. */
 const DURABLY = `set_config('synchronous_commit',
-  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
-  set_config('lock_timeout', '2000', true)`;
+  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`;
 
 /** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
 export const postgres: Dialect = {
@@ -41,7 +37,8 @@ export const postgres: Dialect = {
     CASE current_setting('fsync') WHEN 'off' THEN 'fsync must be on.' END AS fault,
     CASE current_setting('full_page_writes') WHEN 'off' THEN 'full_page_writes should be on.' END AS risk`,
 
-  begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLY}`,
+  // A lock is waited for at most 2 seconds; for the same idempotency key of another instance, say.
+  begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000; SELECT ${DURABLY}`,
   // Waits for another process however long that takes.
   lockSchema: `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`,
   returning: `id, ${DURABLY}`,
@@ -54,11 +51,11 @@ export const postgres: Dialect = {
     FROM ${table}`,
   continueIds: (table, last) => [`SELECT setval(pg_get_serial_sequence('${table}', 'id'), ${last})`],
 
-  list({ status, last, limit }, add) {
-    if (status === undefined) return `FROM pet WHERE id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
+  list({ status, max, limit }, add) {
+    if (status === undefined) return `FROM pet WHERE id <= ${add(max)} ORDER BY id DESC LIMIT ${add(limit)}`;
     const only = add(status);
-    // Only the index on both can serve this: for a plain comparison the planner may walk the whole table.
-    return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${add(last)})
+    // This is `status = … AND id <= …`, in a form for which the planner cannot walk the whole table.
+    return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${add(max)})
       ORDER BY status DESC, id DESC LIMIT ${add(limit)}`;
   },
 

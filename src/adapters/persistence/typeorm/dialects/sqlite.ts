@@ -8,10 +8,7 @@ const FAILURES: readonly (readonly [RegExp, Failure])[] = [
   [/^SQLITE_(LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/, 'unavailable'],
 ];
 
-/**
- * SQLite. Calls of its driver block the event loop, so no statement of the service waits for a lock: `Database` sets
- * `busy_timeout = 0`, and retries.
- */
+/** SQLite. */
 export const sqlite: Dialect = {
   isServer: false,
   session: [],
@@ -31,9 +28,9 @@ export const sqlite: Dialect = {
       WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = '${table}')`,
   ],
 
-  list({ status, last, limit }, add) {
+  list({ status, max, limit }, add) {
     const from = status === undefined ? 'pet WHERE' : `pet INDEXED BY pet_status_id WHERE status = ${add(status)} AND`;
-    return `FROM ${from} id <= ${add(last)} ORDER BY id DESC LIMIT ${add(limit)}`;
+    return `FROM ${from} id <= ${add(max)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
   failure: ({ code }) => FAILURES.find(([codes]) => codes.test(String(code)))?.[1],

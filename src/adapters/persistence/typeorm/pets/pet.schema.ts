@@ -3,7 +3,7 @@ import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import type { LastingUrl } from '../../database-url.js';
 import { generatedId, int64 } from '../columns.js';
 
-/** The columns of a pet besides its id; those of optional fields are `nullable`. Every statement derives from them. */
+/** The columns of a pet besides its id; those of optional fields are `nullable`. SELECT and INSERT derive from them. */
 const columns: Record<keyof NewPet, EntitySchemaColumnOptions> = {
   name: { type: 'varchar', length: 255 },
   categoryId: { ...int64, name: 'category_id' },

@@ -63,9 +63,9 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
-    const last = before === undefined ? INT64_MAX : before - 1n;
-    const name = `${status} ${last} ${limit}`;
-    return this.database.admit((deadline) => this.lists.add({ status, last, limit }, deadline, name));
+    const max = before === undefined ? INT64_MAX : before - 1n;
+    const name = `${status} ${max} ${limit}`;
+    return this.database.admit((deadline) => this.lists.add({ status, max, limit }, deadline, name));
   }
 
   version(): number | undefined {
@@ -93,7 +93,7 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.run('write', 'DELETE idempotency_key', work);
   }
 
-  /** Waits first until requests of this process with the same key have settled, without taking a connection. */
+  /** Waits for requests of this process with the same key, without a connection; SQLite has no other 409. */
   private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
     const name = `${scope} ${key}`;
     while (this.keysInFlight.has(name))
@@ -131,11 +131,8 @@ export class TypeOrmPetRepository extends PetRepository {
     try {
       // The update of a stored key changes nothing, but is a write: on PostgreSQL a replay waits for a synchronous
       // standby too, as the first commit may not have.
-      const insert = keys
-        .createQueryBuilder()
-        .insert()
-        .values({ ...sent, petId: 0n });
-      await insert.orUpdate(['scope'], ['scope', 'token']).execute();
+      const row = { ...sent, petId: 0n };
+      await keys.createQueryBuilder().insert().values(row).orUpdate(['scope'], ['scope', 'token']).execute();
     } catch (error) {
       throw failureOf(this.database.dialect, error) === 'rowLocked' ? new IdempotencyInProgress() : error;
     }
@@ -156,7 +153,7 @@ export class TypeOrmPetRepository extends PetRepository {
     if (dialect.isServer) return selectLists(manager, dialect, queries);
     const lists: Pet[][] = [];
     // One statement for all would be slower: SQLite would have to compile it.
-    for (const query of queries) lists.push(...(await selectLists(manager, dialect, [query])));
+    for (const each of queries) lists.push(...(await selectLists(manager, dialect, [each])));
     return lists;
   }
 }
