@@ -162,7 +162,7 @@ export const SETTINGS = {
     parse: milliseconds,
   },
   MAX_CONNECTIONS: {
-    description: 'Open connections per process; any further one is closed',
+    description: 'Client connections per process; any further one is closed',
     default: '10000',
     parse: integer(1, 1_000_000),
   },

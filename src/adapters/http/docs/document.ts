@@ -15,7 +15,7 @@ import { schemas } from './schemas.js';
 const DESCRIPTION = `A catalogue of animals offered in a store.
 
 - **API keys.** Every request needs one, as \`Authorization: Bearer <API_KEY>\`. A missing or invalid key gets 401, or \
-429 after too many failures of one address. The operator of the service issues keys.
+429 after too many failures from one IP address. The operator of the service issues keys.
 - **Errors.** Every error has the same body: a \`code\` for programs, a \`message\` for people, and the HTTP \`status\`.
 - **Exactness.** Identifiers are 64-bit integers, exact JSON numbers. A client that parses JSON numbers as doubles, \
 as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
