@@ -8,8 +8,8 @@ export interface CachedResponse {
 }
 
 /**
- * Responses by request target, until the version of the database changes (`PetRepository.version`). On SQLite a cached
- * page of 20 pets is sent three times as fast, and one of 100 ten times.
+ * Responses by request target, until the version of the database changes (`PetRepository.version`). On SQLite a page of
+ * 20 pets is sent twice as fast.
  */
 export class ResponseCache {
   private version: number | undefined;

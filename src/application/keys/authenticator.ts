@@ -38,7 +38,7 @@ export class Authenticator {
     return this.check(text);
   }
 
-  /** Notes that the key was used now, and whether to call getPet. */
+  /** Notes that the key was used now, and whether for getPet. */
   noteUse({ digest, name }: ApiKey, isGetPet = false): void {
     const now = new Date();
     const getPet = isGetPet ? { getPetCalls: 1, lastGetPetAt: now } : { getPetCalls: 0, lastGetPetAt: null };

@@ -68,7 +68,7 @@ export class PetService {
     return this.pets.check();
   }
 
-  /** Deletes a batch of the expired idempotency keys; resolves to false if none was left. */
+  /** Deletes a batch of the expired idempotency keys; resolves to whether it deleted any. */
   async deleteExpiredIdempotencyKeys(): Promise<boolean> {
     return (await this.pets.deleteIdempotencyKeys(new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME))) > 0;
   }

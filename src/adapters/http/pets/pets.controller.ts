@@ -15,7 +15,7 @@ import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe } from './page-query.pipe.js';
 import { CreatePetOperation, GetPetOperation, ListPetsOperation } from './pets.docs.js';
 
-/** Parses a petId. A malformed one is 404, as that of any other animal that does not exist. */
+/** Parses a petId. A malformed one is 404, like that of a pet that does not exist. */
 class PetIdPipe implements PipeTransform<string, bigint> {
   transform(text: string): bigint {
     // An int64 has at most 19 digits.

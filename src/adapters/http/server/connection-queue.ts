@@ -12,15 +12,15 @@ const LINGER = 2_000;
 const ignore = () => undefined;
 
 /**
- * The requests of one connection, handled one after another: each when the response before it has been sent, so that it
- * sees its effect, and none after a last response, one whose `shouldKeepAlive` is false (RFC 9112, sections 9.3.2 and
+ * The requests of one connection, handled one after another: each after the response before it, to see the effect of
+ * that request, and none after a last response, one whose `shouldKeepAlive` is false (RFC 9112, sections 9.3.2 and
  * 9.6). Node itself emits all requests of a packet at once.
  */
 export class ConnectionQueue {
   private current: Response | undefined;
   private readonly pending: Response[] = [];
 
-  /** The response to the latest request, which may still be arriving; undefined if no request is unfinished. */
+  /** The response to the latest request, which may still be arriving; undefined if all are finished. */
   private latest: Response | undefined;
 
   private isStopping = false;
@@ -36,7 +36,7 @@ export class ConnectionQueue {
     socket.destroySoon = ignore;
   }
 
-  /** Whether a request has arrived completely whose response is not complete. */
+  /** Whether a request is complete and its response is not. */
   get isResponding(): boolean {
     return this.current?.req.complete === true && !this.current.writableEnded;
   }
@@ -47,7 +47,7 @@ export class ConnectionQueue {
     if (!this.socket.writable || this.latest?.shouldKeepAlive === false) return this.stopReading();
     const isUpgrade = response.req.headers.upgrade !== undefined;
     if (this.isStopping || isUpgrade) response.shouldKeepAlive = false;
-    // Behind an Upgrade, Node drops what follows in the packet, and reports no body that is cut off.
+    // After an Upgrade, Node drops the rest of the packet, and does not report a cut-off body.
     if (isUpgrade) this.socket.once('end', () => response.req.complete || this.fail(cutOff(), response.req));
     this.latest = response;
     response.once('close', this.next);
@@ -69,11 +69,12 @@ export class ConnectionQueue {
     }
     latest.req.error = error;
     latest.shouldKeepAlive = false;
+    // Its response has been sent.
     if (!current) this.linger();
     else if (latest === current && !latest.headersSent) sendError(latest, error);
   }
 
-  /** Makes the response to the latest request the last one or, if its head has been sent, that to the next request. */
+  /** Makes the latest response the last one or, if its head has been sent, the response after it. */
   stop(): void {
     this.isStopping = true;
     if (this.latest?.headersSent === false) this.latest.shouldKeepAlive = false;
@@ -98,7 +99,7 @@ export class ConnectionQueue {
     if (isLast || socket.destroyed) this.linger();
     // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody.
     else if (following?.socket) setImmediate(() => socket.destroyed || following.headersSent || this.handle(following));
-    // Before the next turn Node would end a half-closed connection that has no response of Node's own.
+    // At once, as it is not Node's own: Node would end a half-closed connection before the next turn.
     else if (following) this.start(following);
   };
 

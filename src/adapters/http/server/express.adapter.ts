@@ -16,7 +16,7 @@ import { closeGracefully } from './shutdown.js';
 /** The timeout for the head of a request, in milliseconds. */
 const HEADERS_TIMEOUT = 10_000;
 
-/** How much of a body is read ahead, in bytes: a chunk takes 380 bytes of memory, and may have one byte. */
+/** How much of a body is read ahead, in bytes: even a chunk of one byte takes 380 bytes of memory. */
 const HIGH_WATER_MARK = 4_096;
 
 /** The timeout of a connection whose client does not read a response, in milliseconds. */
@@ -35,7 +35,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     private readonly observe: (request: FinishedRequest) => void,
   ) {
     const app = express();
-    // Express creates its router with the first middleware, and the router reads these then.
+    // Express reads these two when it creates its router, with the first middleware.
     app.enable('case sensitive routing');
     app.enable('strict routing');
     app.disable('x-powered-by');
@@ -68,10 +68,10 @@ export class PetStoreAdapter extends ExpressAdapter {
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
-    // It must not close a connection that waits for its response.
+    // No connection that waits for its response may time out.
     server.timeout = Math.max(IDLE_TIMEOUT, databaseTimeout + 1_000);
     server.maxConnections = MAX_CONNECTIONS;
-    // Their total size is limited, and beyond a number of headers Node would drop some silently.
+    // The total size is limited instead: beyond a count Node would drop headers silently.
     server.maxHeadersCount = 0;
     // Not documented by Node: a client that half-closes after its request gets its response.
     Object.assign(server, { httpAllowHalfOpen: true });
@@ -98,7 +98,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     const { req: request } = response;
     request.error ??= headError(request);
     if (request.error) response.shouldKeepAlive = false;
-    // A request that could not be parsed, or has an invalid target, has no path to route.
+    // Without a valid target any path will do: `app.ts` passes on `request.error`.
     if (!request.url.startsWith('/')) request.url = '/';
     response.once('close', () => this.observe(response.outcome()));
     this.getInstance<express.Express>()(request, response);

@@ -13,7 +13,7 @@ const ExpressRequest = IncomingMessage as unknown as Omit<typeof IncomingMessage
 
 /** A request, with what is learned of it on the way to its handler. */
 export class Request extends ExpressRequest {
-  /** What is invalid in its head, if anything is. */
+  /** What is invalid in it, if anything is. */
   error?: ApiError | undefined;
 
   /** The key that the guard accepted. */

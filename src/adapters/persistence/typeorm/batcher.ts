@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { Database, WorkKind } from './database.js';
 
-/** How many batches of one kind are in flight to a server: it runs one while the process reads the rows of another. */
+/** How many batches of a Batcher a server has in flight: it runs one while the process reads the rows of another. */
 const BATCHES_IN_FLIGHT = 2;
 
 interface Pending<Item, Result> {
@@ -25,7 +25,7 @@ export class Batcher<Item, Result> {
 
   /**
    * `work` processes a batch, and resolves to the results in the same order; an Error in the place of a result fails
-   * its item alone. If a statement fails, nothing was changed, and each item is run again alone; any other error fails
+   * its item alone. A query that fails changed nothing, and each item is run again alone; any other error fails
    * the whole batch. A batch has at most `maxBatch` items, so that the first does not wait for long.
    */
   constructor(

@@ -22,8 +22,8 @@ const READY_TIMEOUT = 1_500;
 const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
 /**
- * A `write` is a transaction. On a server a `statement` writes alone, with `Dialect.returning`: a transaction would
- * cost two round trips.
+ * A `write` is a transaction. On a server a `statement` has none, to save two round trips; `Dialect.returning` makes it
+ * durable.
  */
 export type WorkKind = 'read' | 'write' | 'statement';
 
@@ -61,7 +61,7 @@ export class Database {
 
   /**
    * Opens and migrates a database; rejects with `UsageError` if it is unsuitable. If it cannot be reached, this
-   * resolves, and requests try again. `report` receives sentences for the log, of the start alone.
+   * resolves, and requests try again. `report` receives sentences for the log.
    */
   static async open(
     url: LastingUrl,
@@ -98,7 +98,7 @@ export class Database {
   }
 
   /**
-   * Runs work, and again if another transaction was in the way; a commit is durable. Without a deadline it is admitted
+   * Runs work, and again after a conflict, or if a read failed; a commit is durable. Without a deadline it is admitted
    * as a request of its own. The summary, such as `SELECT pet`, is for the observer.
    */
   run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
@@ -109,7 +109,7 @@ export class Database {
   /** See `PetRepository.version`. */
   version(): number | undefined {
     try {
-      // One look serves all requests of a turn of the event loop: it costs a tenth of a cached response.
+      // Read once per turn of the event loop: a read costs a tenth of a cached response.
       if (this.latestVersion === undefined && this.readVersion) setImmediate(() => (this.latestVersion = undefined));
       return (this.latestVersion ??= this.readVersion?.());
     } catch {
@@ -183,7 +183,7 @@ export class Database {
         this.prepared.add(connection);
       }
       if (!inTransaction) return await work(runner.manager);
-      // If an earlier transaction is still open, BEGIN fails, and ROLLBACK ends it.
+      // BEGIN fails if a transaction is still open; the ROLLBACK below ends it.
       await runner.query(this.dialect.begin);
       const result = await work(runner.manager);
       await runner.query('COMMIT');

@@ -28,7 +28,7 @@ const LISTS_AT_ONCE = 32;
 /** How long a request waits for another one of this process with the same idempotency key, in milliseconds. */
 const IN_FLIGHT_TIMEOUT = 2_000;
 
-/** How many keys are deleted at a time: SQLite, which does nothing else meanwhile, takes some 10 ms for as many. */
+/** How many keys are deleted at a time: SQLite takes some 10 ms for them, and does nothing else meanwhile. */
 const DELETED_AT_A_TIME = 100;
 
 /** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
@@ -52,6 +52,7 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
+    // Two adds of one object are two pets.
     const pet = { ...newPet };
     return this.database.admit((deadline) =>
       key ? this.afterKeyInFlight(key, () => this.addsOnce.add({ pet, key }, deadline)) : this.adds.add(pet, deadline),
@@ -93,7 +94,7 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.run('write', 'DELETE idempotency_key', work);
   }
 
-  /** Waits for requests of this process with the same key, without a connection; SQLite has no other 409. */
+  /** Waits for requests of this process with the same key, without a connection: the only 409 of SQLite. */
   private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
     const name = `${scope} ${key}`;
     while (this.keysInFlight.has(name))
@@ -126,11 +127,11 @@ export class TypeOrmPetRepository extends PetRepository {
     return added!;
   }
 
-  /** Stores an idempotency key with the pet id 0, or locks the stored one; resolves to it as it then is. */
+  /** Stores an idempotency key with the pet id 0, or locks the stored one; resolves to the stored key. */
   private async lock(keys: Repository<StoredIdempotencyKey>, sent: IdempotencyKey): Promise<StoredIdempotencyKey> {
     try {
-      // The update of a stored key changes nothing, but is a write: on PostgreSQL a replay waits for a synchronous
-      // standby too, as the first commit may not have.
+      // The update of a stored key changes nothing, but is a write: on PostgreSQL a replay, too, waits for a
+      // synchronous standby: perhaps the first did not.
       const row = { ...sent, petId: 0n };
       await keys.createQueryBuilder().insert().values(row).orUpdate(['scope'], ['scope', 'token']).execute();
     } catch (error) {
