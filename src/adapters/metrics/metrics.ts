@@ -36,7 +36,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   });
   private readonly commits = new Histogram({
     name: 'petstore_commit_animals',
-    help: 'Number of new animals in a commit.',
+    help: 'Number of creates in a commit.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers: [this.registry],
   });
