@@ -14,7 +14,6 @@ const EXPOSED =
 export function allowOrigins(origins: readonly string[]): RequestHandler {
   const handler = cors({
     origin: [...origins],
-    methods: ['GET', 'HEAD', 'POST'],
     allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
     exposedHeaders: EXPOSED,
     maxAge: 600,
