@@ -25,29 +25,22 @@ describe('petstore keys', () => {
     return out;
   }
 
-  const json = async (line: string) => JSON.parse(await printed(`${line} --json`)) as Record<string, string>;
+  const json = async (line: string) => JSON.parse(await printed(`${line} --json`)) as [Record<string, string>];
 
-  it('create prints a key that is valid: with its name, alone, or as JSON', async () => {
+  it('create prints a key that is valid: with its name, or alone', async () => {
     const text = await printed('keys create --name shop');
     expect(text).toContain('Database: /');
     expect(text).toContain('Created key "shop" (never expires). Save it now; it will not be shown again.\n');
     expect(await authenticator.authenticate(KEY.exec(text)?.[0] as string)).toMatchObject({ name: 'shop' });
     const alone = await printed('keys create --name till --quiet');
     expect(alone).toMatch(new RegExp(`^${KEY.source}\n$`));
-    const created = await json('keys create --name web --expires 90d');
-    expect(created).toEqual({
-      name: 'web',
-      prefix: created.key?.slice(0, 9),
-      key: expect.stringMatching(KEY),
-      createdAt: expect.stringMatching(/Z$/),
-      expiresAt: expect.stringMatching(/Z$/),
-    });
   });
 
   it.each(Object.entries({ '30m': 1 / 48, '12h': 1 / 2, '90d': 90 }))(
     'accepts a lifetime of %s',
     async (text, days) => {
-      const { createdAt, expiresAt } = await json(`keys create --name shop --expires ${text}`);
+      await printed(`keys create --name shop --expires ${text}`);
+      const [{ createdAt, expiresAt }] = await json('keys list');
       const lifetime = Date.parse(expiresAt as string) - Date.parse(createdAt as string);
       // The two are read from the clock one after the other.
       expect(Math.abs(lifetime - days * DAY)).toBeLessThan(60_000);
@@ -80,13 +73,12 @@ describe('petstore keys', () => {
     const now = Date.now();
     setWallClock(now);
     const old = (await printed('keys create --name shop --quiet')).trim();
-    const rotated = await json('keys rotate shop --overlap 12h');
-    expect(rotated).toMatchObject({
-      name: 'shop',
-      expiresAt: null,
-      old: { name: 'shop.old', prefix: old.slice(0, 9), expiresAt: new Date(now + DAY / 2).toISOString() },
-    });
-    expect(await authenticator.authenticate(rotated.key as string)).toMatchObject({ name: 'shop' });
+    const rotated = (await printed('keys rotate shop --overlap 12h --quiet')).trim();
+    expect(await json('keys list')).toMatchObject([
+      { name: 'shop.old', prefix: old.slice(0, 9), expiresAt: new Date(now + DAY / 2).toISOString() },
+      { name: 'shop', expiresAt: null },
+    ]);
+    expect(await authenticator.authenticate(rotated)).toMatchObject({ name: 'shop' });
     setWallClock(now + DAY);
     const text = await printed('keys rotate shop');
     expect(text).toContain('"shop.old"');

@@ -39,7 +39,7 @@ describe('petstore --help', () => {
 describe('a command line that is not understood', () => {
   it.each([
     ...['keyz', 'keys', 'keys make', 'serve now', 'serve --port 1', 'migrate show', 'keys create --nam x'],
-    ...['keys create', 'keys create --name x --quiet --json', 'keys revoke', 'openapi --xml', 'copy --from x'],
+    ...['keys create', 'keys create --name x --json', 'keys revoke', 'openapi --xml', 'copy --from x'],
     ...['backup', 'restore', 'seed', 'seed --count 0', 'seed --count 1.5'],
   ])('exits with 2 and prints nothing but how to get help: %s', async (line) => {
     const { code, out, err } = await command.run(line);

@@ -1,28 +1,19 @@
 import { resolve } from 'node:path';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { IssuedKey } from '../../application/keys/api-key.service.js';
 import { keyState } from '../../domain/keys/api-key.js';
 import type { CommandContext } from './command-context.js';
 import { shown, table } from './text.js';
 
-/** How to print a result: as JSON, and of an issued key, the key alone. */
-interface Form {
-  readonly json?: true;
-  readonly quiet?: true;
-}
-
 /** Adds `keys`, which creates, rotates, lists and revokes API keys. */
 export function addKeysCommand(petstore: Command, { databaseUrl, withServices, print }: CommandContext): void {
   const keys = petstore.command('keys').description('create, rotate, list and revoke API keys');
   const json = (value: unknown) => print(JSON.stringify(value, null, 2));
-  const quiet = () => new Option('--quiet', 'print the key only').conflicts('json');
 
-  const printIssued = (form: Form, { text, key }: IssuedKey, also: object, sentence: string) => {
-    const { name, prefix, createdAt, expiresAt } = key;
-    const end = expiresAt ? `expires on ${shown(expiresAt)}` : 'never expires';
-    if (form.quiet) return print(text);
-    if (form.json) return json({ name, prefix, key: text, createdAt, expiresAt, ...also });
-    print(`${sentence}\nCreated key "${name}" (${end}). Save it now; it will not be shown again.\n${text}`);
+  const printIssued = ({ text, key }: IssuedKey, quiet: boolean, sentence: string) => {
+    const end = key.expiresAt ? `expires on ${shown(key.expiresAt)}` : 'never expires';
+    if (quiet) return print(text);
+    print(`${sentence}\nCreated key "${key.name}" (${end}). Save it now; it will not be shown again.\n${text}`);
   };
 
   keys
@@ -30,15 +21,14 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .description('create a key; it is shown once')
     .requiredOption('--name <name>', 'name of the key, for people: 1 to 64 printable ASCII characters')
     .option('--expires <duration>', 'lifetime of the key, such as 90d, 12h or 30m (default: never expires)', expiry)
-    .addOption(quiet())
-    .option('--json', 'print an object: name, prefix, key, createdAt, expiresAt')
-    .action(async ({ name, expires, ...form }: Form & { name: string; expires?: Date }) => {
+    .option('--quiet', 'print the key only', false)
+    .action(async ({ name, expires, quiet }: { name: string; expires?: Date; quiet: boolean }) => {
       const issued = await withServices(({ keys }) => keys.create(name, expires));
       const url = databaseUrl();
       // Without user and password.
       const where =
         url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
-      printIssued(form, issued, {}, `Database: ${where}`);
+      printIssued(issued, quiet, `Database: ${where}`);
     });
 
   keys
@@ -49,28 +39,26 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .argument('<key>', 'name or prefix of the old key')
     .option('--overlap <duration>', 'how long the old key stays valid, such as 7d or 30m (default: 24h)', duration)
     .option('--expires <duration>', 'lifetime of the new key (default: that of the old one)', expiry)
-    .addOption(quiet())
-    .option('--json', 'print an object: name, prefix, key, createdAt, expiresAt, and old: name, prefix, expiresAt')
-    .action(async (which: string, options: Form & { overlap?: number; expires?: Date }) => {
-      const { overlap = duration('24h'), expires, ...form } = options;
+    .option('--quiet', 'print the key only', false)
+    .action(async (which: string, options: { overlap?: number; expires?: Date; quiet: boolean }) => {
+      const { overlap = duration('24h'), expires, quiet } = options;
       const issued = await withServices(({ keys }) => keys.rotate(which, overlap, expires), true);
       const { name, prefix, expiresAt } = issued.old;
-      const sentence = `Renamed the old key (${prefix}) to "${name}"; it expires on ${shown(expiresAt)}.`;
-      printIssued(form, issued, { old: { name, prefix, expiresAt } }, sentence);
+      printIssued(issued, quiet, `Renamed the old key (${prefix}) to "${name}"; it expires on ${shown(expiresAt)}.`);
     });
 
   keys
     .command('list')
     .description('list the keys: name, prefix, when created, last used and expiring, and state')
     .option('--json', 'print an array of objects: name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state')
-    .action(async (form: Form) => {
+    .action(async ({ json: isJson }: { json?: true }) => {
       const listed = await withServices(async ({ keys }) => {
         const used = new Map((await keys.uses()).map((use) => [use.digest, use.lastUsedAt]));
         return (await keys.list()).map(({ digest, ...key }) => {
           return { ...key, lastUsedAt: used.get(digest) ?? null, state: keyState(key) };
         });
       }, true);
-      if (form.json) return json(listed);
+      if (isJson) return json(listed);
       const rows = listed.map((key) => [key.name, key.prefix, key.createdAt, key.lastUsedAt, key.expiresAt, key.state]);
       print(table([['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]));
     });
@@ -88,13 +76,13 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .command('callers')
     .description('list the keys that have called getPet, which is deprecated, and when')
     .option('--json', 'print an array of objects: name, calls, lastCallAt')
-    .action(async (form: Form) => {
+    .action(async ({ json: isJson }: { json?: true }) => {
       const uses = await withServices(({ keys }) => keys.uses(), true);
       const callers = uses
         .map(({ name, getPetCalls: calls, lastGetPetAt: lastCallAt }) => ({ name, calls, lastCallAt }))
         .filter(({ lastCallAt }) => lastCallAt !== null)
         .sort((a, b) => Number(b.lastCallAt) - Number(a.lastCallAt));
-      if (form.json) return json(callers);
+      if (isJson) return json(callers);
       print(table([['NAME', 'CALLS', 'LAST CALL'], ...callers.map((caller) => Object.values(caller))]));
     });
 }
