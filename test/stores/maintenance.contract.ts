@@ -8,8 +8,6 @@ import { checkStore, copy } from './maintenance.js';
 import { idempotencyKey, newPet } from './pet-repository.contract.js';
 import { everyColumn, fillEveryColumn, rawQuery } from './raw-query.js';
 
-const DAY = 86_400_000;
-
 /** What a copy from one kind of database to another promises. */
 export function describeCopy(from: StoreKind, to: StoreKind): void {
   describe(`a copy from ${from.name} to ${to.name}`, () => {
@@ -174,31 +172,6 @@ export function describeCheck(kind: StoreKind): void {
       const findings = await checkStore(store.url, 1);
       expect(findings.filter(({ state }) => state === 'fail')).toEqual([
         expect.objectContaining({ name: 'schema', found: expect.stringContaining(named) }),
-      ]);
-    });
-
-    it('names the valid keys that expire within 30 days, but for those that were replaced', async () => {
-      const opened = await openStoreAt(store.url);
-      const { keys } = opened;
-      const add = (n: number, name: string, days: number, revoked = false) =>
-        keys.add(
-          newKey({
-            digest: digest(n),
-            name,
-            expiresAt: new Date(Date.now() + days * DAY),
-            revokedAt: revoked ? new Date() : null,
-          }),
-        );
-      await add(1, 'expired', -1);
-      await add(2, 'revoked', 1, true);
-      await add(3, 'soon', 29);
-      await add(4, 'later', 31);
-      await add(5, 'later.old', 1);
-      await opened.close();
-      const found = (await checkStore(store.url)).filter(({ name }) => name === 'API keys');
-      expect(found.map(({ state, found }) => [state, found])).toEqual([
-        ['ok', '3 stored, 0 configured'],
-        ['warn', expect.stringContaining('"soon"')],
       ]);
     });
   });

@@ -19,13 +19,24 @@ import { UsageError } from '../../src/application/errors.js';
 import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
 import { newKey } from './api-key-repository.contract.js';
-import { backup, checkStore, restore } from './maintenance.js';
+import { backup, checkStore, copy, restore } from './maintenance.js';
 import { describeCheck, describeCopy } from './maintenance.contract.js';
 import { newPet } from './pet-repository.contract.js';
 import { fileOf, rawQuery } from './raw-query.js';
 
 describeCopy(sqlite, sqlite);
 describeCheck(sqlite);
+
+it('a copy of which the target discards rows is rejected, and leaves none', async () => {
+  const [source, target] = [await sqlite.create(), await sqlite.create()];
+  const opened = await openStoreAt(source.url);
+  await opened.pets.add(newPet());
+  await opened.close();
+  await rawQuery(target.url, `CREATE TRIGGER discard BEFORE INSERT ON pet BEGIN SELECT RAISE(IGNORE); END`);
+  await expect(copy(source.url, target.url)).rejects.toThrow('pet has 1 rows in the source, 0 in the target');
+  await source.remove();
+  await target.remove();
+});
 
 describe('backup and restore', () => {
   const store = freshStore(sqlite);

@@ -40,8 +40,8 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
       const [source, target] = [parseDatabaseUrl('--from', from), parseDatabaseUrl('--to', to)];
-      const { pets, keys, checksum } = await copyDatabase(lasting('--from', source), lasting('--to', target));
-      print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}; both databases have the checksum ${checksum}.`);
+      const { pets, keys } = await copyDatabase(lasting('--from', source), lasting('--to', target));
+      print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}.`);
       print('Set DATABASE_URL to the new database and start the service.');
     });
 
@@ -51,8 +51,8 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .argument('<file>', 'the backup; the file must not exist')
     .action(async (file: string) => {
       const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys, checksum } = await makeBackup(sqliteFile(databaseUrl()), file);
-      print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}, with the checksum ${checksum}.`);
+      const { pets, keys } = await makeBackup(sqliteFile(databaseUrl()), file);
+      print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}.`);
     });
 
   petstore
@@ -61,8 +61,8 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .argument('<file>', 'the backup; it is not changed')
     .action(async (file: string) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys, checksum, kept } = await restoreBackup(sqliteFile(databaseUrl()), file);
-      print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file}, with the checksum ${checksum}.`);
+      const { pets, keys, kept } = await restoreBackup(sqliteFile(databaseUrl()), file);
+      print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file}.`);
       if (kept !== undefined) print(`The previous database is kept in ${kept}.`);
     });
 }

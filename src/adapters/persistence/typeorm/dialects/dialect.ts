@@ -33,16 +33,14 @@ export type Failure =
 /** The error of a driver, as far as it tells what went wrong. */
 export type DriverError = Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
 
-/** The durability of a server. A `problem` stops the service; a `fault` only fails `petstore check`. */
+/** The durability of a server. A `problem` stops the service; `petstore check` warns of a `risk`. */
 export interface Examination {
   readonly version: string;
   /** The settings that decide whether what was acknowledged survives a crash. */
   readonly settings: string;
   /** Why it cannot store every name exactly and durably, and what would be right; null if it can. */
   readonly problem: string | null;
-  /** The setting by which a 201 may not be on disk, and what it must be; null if there is none. */
-  readonly fault: string | null;
-  /** The setting by which a crash can do other damage, and what it should be; null if there is none. */
+  /** The setting by which a crash of the machine can lose data, and what it should be; null if there is none. */
   readonly risk: string | null;
 }
 

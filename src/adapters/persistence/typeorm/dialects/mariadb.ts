@@ -31,7 +31,6 @@ export const mariadb: Dialect = {
       WHEN @@innodb_flush_log_at_trx_commit <> 1
         THEN 'A 201 would not be on disk: innodb_flush_log_at_trx_commit must be 1.'
     END AS problem,
-    IF(@@innodb_flush_log_at_trx_commit <> 1, 'innodb_flush_log_at_trx_commit must be 1.', NULL) AS fault,
     IF(@@log_bin + 0 <> 0 AND @@sync_binlog <> 1, 'sync_binlog should be 1.', NULL) AS risk`,
 
   begin: 'START TRANSACTION',

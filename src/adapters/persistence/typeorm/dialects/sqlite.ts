@@ -13,7 +13,7 @@ export const sqlite: Dialect = {
   isServer: false,
   session: [],
   // Always durable: every connection is opened with synchronous=FULL.
-  examine: `SELECT 'SQLite ' || sqlite_version() AS version, NULL AS problem, NULL AS fault, NULL AS risk,
+  examine: `SELECT 'SQLite ' || sqlite_version() AS version, NULL AS problem, NULL AS risk,
     'journal_mode=' || journal_mode || ', synchronous=' || iif(synchronous = 2, 'FULL', synchronous) AS settings
     FROM pragma_journal_mode, pragma_synchronous`,
   begin: 'BEGIN IMMEDIATE',
