@@ -7,7 +7,6 @@ import {
   PetQuery,
   PetRepository,
 } from '../../../../application/pets/pet-repository.port.js';
-import { within } from '../../../../application/within.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
@@ -25,15 +24,11 @@ interface Addition {
 /** The most lists that a server reads in one statement. */
 const LISTS_AT_ONCE = 32;
 
-/** How long a request waits for another one of this process with the same idempotency key, in milliseconds. */
-const IN_FLIGHT_TIMEOUT = 2_000;
-
 /** How many keys are deleted at a time: SQLite takes some 10 ms for them, and does nothing else meanwhile. */
 const DELETED_AT_A_TIME = 100;
 
 /** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly keysInFlight = new Map<string, Promise<unknown>>();
   private readonly adds: Batcher<NewPet, Added>;
   private readonly addsOnce: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
@@ -55,7 +50,7 @@ export class TypeOrmPetRepository extends PetRepository {
     // Two adds of one object are two pets.
     const pet = { ...newPet };
     return this.database.admit((deadline) =>
-      key ? this.afterKeyInFlight(key, () => this.addsOnce.add({ pet, key }, deadline)) : this.adds.add(pet, deadline),
+      key ? this.addsOnce.add({ pet, key }, deadline) : this.adds.add(pet, deadline),
     );
   }
 
@@ -92,17 +87,6 @@ export class TypeOrmPetRepository extends PetRepository {
       return oldest.length;
     };
     return this.database.run('write', 'DELETE idempotency_key', work);
-  }
-
-  /** Waits for requests of this process with the same key, without a connection: the only 409 of SQLite. */
-  private async afterKeyInFlight({ scope, key }: IdempotencyKey, add: () => Promise<Added>): Promise<Added> {
-    const name = `${scope} ${key}`;
-    while (this.keysInFlight.has(name))
-      await within(IN_FLIGHT_TIMEOUT, this.keysInFlight.get(name)!, () => new IdempotencyInProgress());
-    const adding = add();
-    const settled = () => void this.keysInFlight.delete(name);
-    this.keysInFlight.set(name, adding.then(settled, settled));
-    return adding;
   }
 
   private async addAllOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
