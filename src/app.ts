@@ -32,8 +32,8 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const options = { bodyParser: false, abortOnError: false };
   const app = await NestFactory.create<NestExpressApplication>(module, adapter, options);
   if (tracing) app.use((request: Request, _response: unknown, next: NextFunction) => tracing.begin(request, next));
-  if (CORS_ORIGINS.length > 0) app.use(allowOrigins(CORS_ORIGINS));
   app.use(deprecateGetPet(settings));
+  if (CORS_ORIGINS.length > 0) app.use(allowOrigins(CORS_ORIGINS));
   // Behind these, so that an error of the head has the headers for CORS and deprecation, too.
   app.use((request: Request, _response: unknown, next: NextFunction) => next(request.error));
   serveDocs(app);

@@ -57,6 +57,12 @@ describe('CORS with CORS_ORIGINS', () => {
     expect(response.headers.vary).toMatch(/\bOrigin\b/);
   });
 
+  it('says in a preflight that the path of getPet is deprecated', async () => {
+    const headers = { ...PREFLIGHT, Origin: ORIGIN };
+    const response = await service.send('/v1/pets/1', { method: 'OPTIONS', headers, key: false });
+    expect(response).toMatchObject({ status: 204, headers: { deprecation: '@1795132800' } });
+  });
+
   it.each([
     'https://evil.example',
     'https://shop.example.evil.example',
