@@ -71,7 +71,7 @@ export const BODY_FAILURES = {
 
 /** The response to a request that reaches no operation; the default response of all of them. */
 export const UNREADABLE: ResponseObject = {
-  ...failure('The request is too large, too slow or not valid HTTP.', {
+  ...failure('The head of the request is malformed or too large, or the request is too slow.', {
     bad_request: 'A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2).',
     ...messages('uri_too_long', 'request_timeout', 'expectation_failed', 'headers_too_large'),
   }),

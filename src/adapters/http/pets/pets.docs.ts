@@ -29,7 +29,7 @@ const PET = namedSchema('Pet', {
         status: { description: 'The availability of the animal.', allOf: [PET_STATUS] },
         id: {
           ...INT64,
-          description: 'Unique identifier, assigned by the service. A later animal has a larger one; none is reused.',
+          description: 'Unique identifier, assigned by the service. A later animal has a larger one.',
           minimum: 1,
           example: 1,
         },
