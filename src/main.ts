@@ -39,9 +39,8 @@ async function check(): Promise<Finding[]> {
   const findings = settingFindings();
   if (findings.some(({ state }) => state === 'fail')) return findings;
   const { inspectDatabase } = await import('./adapters/persistence/typeorm/maintenance/check.js');
-  const settings = readSettings();
-  const { DATABASE_URL, API_KEYS } = settings;
-  return [...findings, ...(await inspectDatabase(DATABASE_URL, settings, API_KEYS.length))];
+  const { DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS } = readSettings();
+  return [...findings, ...(await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS.length))];
 }
 
 async function openApi(form: 'json' | 'yaml'): Promise<string> {

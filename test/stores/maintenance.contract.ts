@@ -154,9 +154,8 @@ export function describeCheck(kind: StoreKind): void {
       await opened.close();
       for (const findings of [during, await checkStore(store.url, 2)]) {
         expect(findings.filter(({ state }) => state !== 'ok')).toEqual([]);
-        const { version, durability, 'API keys': keys } = byName(findings);
-        expect(version?.found).toContain(kind.name);
-        expect(durability?.found).toBeDefined();
+        const { database, 'API keys': keys } = byName(findings);
+        expect(database?.found).toContain(kind.name);
         expect(keys?.found).toBe('1 stored, 2 configured');
       }
       expect(await everyColumn(store.url)).toEqual(before);

@@ -7,13 +7,13 @@ import { Finding } from '../../src/application/finding.js';
 import { readSettings } from '../../src/settings.js';
 import { fileOf } from './raw-query.js';
 
-const limits = readSettings({});
+const { STATEMENT_TIMEOUT } = readSettings({});
 
 const databaseAt = (url: string) => readSettings({ DATABASE_URL: url }).DATABASE_URL;
 
 /** What `petstore check` finds in the database at a URL, with so many keys configured besides. */
 export function checkStore(url: string, configuredKeys = 0): Promise<Finding[]> {
-  return inspectDatabase(databaseAt(url), limits, configuredKeys);
+  return inspectDatabase(databaseAt(url), STATEMENT_TIMEOUT, configuredKeys);
 }
 
 /** `petstore copy` */

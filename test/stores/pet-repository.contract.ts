@@ -63,9 +63,9 @@ export async function addAll(pets: PetRepository, news: readonly NewPet[]): Prom
 }
 
 /** The list that a query asks for, of pets in the order of their ids. */
-function matching(all: readonly Pet[], { status, before, limit }: PetQuery): Pet[] {
+function matching(all: readonly Pet[], { status, maxId, limit }: PetQuery): Pet[] {
   const matches = (pet: Pet) =>
-    (status === undefined || pet.status === status) && (before === undefined || pet.id < before);
+    (status === undefined || pet.status === status) && (maxId === undefined || pet.id <= maxId);
   return all.filter(matches).reverse().slice(0, limit);
 }
 
@@ -143,11 +143,11 @@ export function describePetRepository(kind: StoreKind): void {
       expect(await pets.list({ limit: 20 })).toEqual([]);
       const news = Array.from({ length: 12 }, (_, i) => newPet({ status: i === 5 ? 'sold' : PET_STATUSES[i % 2] }));
       const added = await addAll(pets, news);
-      const befores = [-1n, 0n, added[0]!.id, added[6]!.id, added[11]!.id + 1n, 2n ** 53n + 1n, INT64_MAX];
+      const maxIds = [-1n, 0n, added[0]!.id, added[6]!.id, added[11]!.id + 1n, 2n ** 53n + 1n, INT64_MAX];
       for (const status of [undefined, ...PET_STATUSES])
-        for (const before of [undefined, ...befores])
+        for (const maxId of [undefined, ...maxIds])
           for (const limit of [1, 5, 12, 101]) {
-            const query = { limit, ...(status && { status }), ...(before !== undefined && { before }) };
+            const query = { limit, ...(status && { status }), ...(maxId !== undefined && { maxId }) };
             expect({ query, list: await pets.list(query) }).toEqual({ query, list: matching(added, query) });
           }
     });
@@ -158,7 +158,7 @@ export function describePetRepository(kind: StoreKind): void {
       added.sort((a, b) => Number(a.id - b.id));
       const id = fc.oneof(fc.constantFrom(...ids(added)), fc.constantFrom(-1n, INT64_MAX, 2n ** 32n + 1n));
       const query = fc.record(
-        { status: fc.constantFrom(...PET_STATUSES), before: id, limit: fc.integer({ min: 1, max: 101 }) },
+        { status: fc.constantFrom(...PET_STATUSES), maxId: id, limit: fc.integer({ min: 1, max: 101 }) },
         { requiredKeys: ['limit'], noNullPrototype: true },
       );
       const reads = fc.record({ finds: fc.array(id, { maxLength: 80 }), lists: fc.array(query, { maxLength: 80 }) });

@@ -38,10 +38,10 @@ export class History {
   async list(pets: PetRepository, query: PetQuery): Promise<void> {
     const begun = this.clock++;
     const list = await pets.list(query);
-    const { status, before, limit } = query;
+    const { status, maxId, limit } = query;
     const lowest = list.length === limit ? list.at(-1)!.id : 0n;
     const covers = (pet: Pet) =>
-      pet.id >= lowest && (status === undefined || pet.status === status) && (before === undefined || pet.id < before);
+      pet.id >= lowest && (status === undefined || pet.status === status) && (maxId === undefined || pet.id <= maxId);
     this.operations.push({ begun, ended: this.clock++, read: { pets: list, covers } });
   }
 

@@ -33,9 +33,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
 
   keys
     .command('rotate')
-    .description(
-      'create a new key with the same name; the old one is renamed to NAME.old and expires after the overlap',
-    )
+    .description('create a new key with the same name; the old one becomes NAME.old and expires after the overlap')
     .argument('<key>', 'name or prefix of the old key')
     .option('--overlap <duration>', 'how long the old key stays valid, such as 7d or 30m (default: 24h)', duration)
     .option('--expires <duration>', 'lifetime of the new key (default: that of the old one)', expiry)

@@ -14,9 +14,7 @@ const BATCH = 256;
  */
 export function program(context: CommandContext): Command {
   const petstore = new Command('petstore')
-    .description(
-      'The pet store service. Its settings are environment variables, also read from .env: see "check --verbose".',
-    )
+    .description('The pet store service. Settings are environment variables, also in .env: see "check --verbose".')
     .version(packageJson.version)
     .exitOverride()
     .showHelpAfterError('Add --help for usage.');

@@ -1,4 +1,5 @@
 import { ApiKey } from '../../domain/keys/api-key.js';
+import { UsageError } from '../errors.js';
 
 /** The uses of a key. */
 export interface KeyUse {
@@ -9,6 +10,11 @@ export interface KeyUse {
   readonly getPetCalls: number;
   /** When getPet was last called; null for never. */
   readonly lastGetPetAt: Date | null;
+}
+
+/** Why a key is rejected whose name another valid key has. */
+export function nameTaken(name: string): UsageError {
+  return new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`);
 }
 
 /** Adds a use to those of the same key: adds up the calls, and keeps the latest times. */

@@ -4,8 +4,8 @@ import { NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
 export interface PetQuery {
   /** Only pets of this status; all pets if absent. */
   readonly status?: PetStatus;
-  /** Only pets with a lower id than this one, which is above the lowest int64; all pets if absent. */
-  readonly before?: bigint;
+  /** Only pets with this id or a lower one; all pets if absent. */
+  readonly maxId?: bigint;
   /** The maximum number of pets, 1 or more. */
   readonly limit: number;
 }

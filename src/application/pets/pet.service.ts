@@ -34,9 +34,9 @@ export class PetService {
 
   /** Lists a page; rejects with `CursorRejected` if the cursor is invalid or belongs to another filter. */
   async list({ status, cursor, limit }: PageQuery): Promise<PetPage> {
-    const before = cursor === undefined ? undefined : readCursor(cursor, status);
+    const maxId = cursor === undefined ? undefined : readCursor(cursor, status) - 1n;
     // One more than the page shows, to know whether another page follows.
-    const found = await this.pets.list({ status, before, limit: limit + 1 });
+    const found = await this.pets.list({ status, maxId, limit: limit + 1 });
     const last = found.length > limit ? found[limit - 1] : undefined;
     return last ? { pets: found.slice(0, limit), next: writeCursor(last.id, status) } : { pets: found };
   }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { UsageError } from '../../../application/errors.js';
-import { addUse, ApiKeyRepository, KeyUse } from '../../../application/keys/api-key-repository.port.js';
+import { addUse, ApiKeyRepository, KeyUse, nameTaken } from '../../../application/keys/api-key-repository.port.js';
 import { ApiKey, keyState } from '../../../domain/keys/api-key.js';
 
 /** API keys in this process's memory, gone with it. */
@@ -63,8 +62,6 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
     const isTaken = [...this.keys.values()].some(
       (key) => key.name === name && keyState(key, createdAt.getTime()) === 'valid',
     );
-    return isTaken
-      ? new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`)
-      : undefined;
+    return isTaken ? nameTaken(name) : undefined;
   }
 }

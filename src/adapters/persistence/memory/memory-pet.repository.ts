@@ -34,9 +34,9 @@ export class MemoryPetRepository extends PetRepository {
     return Promise.resolve(this.pets[Number(id) - 1]);
   }
 
-  list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
+  list({ status, maxId, limit }: PetQuery): Promise<readonly Pet[]> {
     const found: Pet[] = [];
-    const end = Math.min(this.pets.length, Number(before ?? Infinity) - 1);
+    const end = Math.min(this.pets.length, Number(maxId ?? Infinity));
     for (let i = end - 1; i >= 0 && found.length < limit; i--) {
       const pet = this.pets[i]!;
       if (status === undefined || pet.status === status) found.push(pet);

@@ -22,8 +22,8 @@ const READY_TIMEOUT = 1_500;
 const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
 
 /**
- * A `write` is a transaction. On a server a `statement` has none, to save two round trips; `Dialect.returning` makes it
- * durable.
+ * A `write` is a transaction. A `statement` is one INSERT: on SQLite a transaction, too; on a server it commits by
+ * itself, to save two round trips, and `Dialect.returning` makes it durable.
  */
 export type WorkKind = 'read' | 'write' | 'statement';
 
@@ -36,7 +36,9 @@ export class Database {
   private readonly reads: DataSource;
   private readonly writes: DataSource;
   private readonly prepared = new WeakSet<object>();
+  private readonly url: LastingUrl;
   private readonly timeout: number;
+  /** Set while it opens and once it is open. */
   private opening: Promise<void> | undefined;
   private isClosed = false;
   private checking: Promise<void> | undefined;
@@ -45,43 +47,37 @@ export class Database {
   private readVersion: (() => number) | undefined;
   private latestVersion: number | undefined;
 
-  private constructor(
-    private readonly url: LastingUrl,
+  /** `report` receives sentences for the log. */
+  constructor(
+    url: LastingUrl,
     private readonly limits: DatabaseLimits,
     private readonly report: (message: string) => void,
-    readonly observer: DatabaseObserver,
+    readonly observer = UNOBSERVED,
   ) {
+    this.url = resolved(url);
     this.timeout = POOL_TIMEOUT + limits.STATEMENT_TIMEOUT;
     const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
-    const options = dataSourceOptions(url, poolSize, limits.STATEMENT_TIMEOUT);
+    const options = dataSourceOptions(this.url, poolSize, limits.STATEMENT_TIMEOUT);
     this.writes = new DataSource(options);
     this.reads = new DataSource(options);
     this.dialect = dialectOf(this.writes);
   }
 
   /**
-   * Opens and migrates a database; rejects with `UsageError` if it is unsuitable. If it cannot be reached, this
-   * resolves, and requests try again. `report` receives sentences for the log.
+   * Opens and migrates the database; rejects with `UsageError` if it is unsuitable. If it cannot be reached, this
+   * resolves, and requests try again.
    */
-  static async open(
-    url: LastingUrl,
-    limits: DatabaseLimits,
-    report: (message: string) => void,
-    observer = UNOBSERVED,
-  ): Promise<Database> {
-    const database = new Database(resolved(url), limits, report, observer);
+  async open(): Promise<void> {
     try {
-      await database.connect();
-      database.opening = Promise.resolve();
+      await this.connect();
     } catch (error) {
       // An unsuitable database ends the start. One that cannot be reached may come back.
-      if (error instanceof NotWritable || !failureOf(database.dialect, error)) {
-        await database.close();
+      if (error instanceof NotWritable || !failureOf(this.dialect, error)) {
+        await this.close();
         throw error;
       }
-      report(`The database cannot be used. ${said(error)} Requests try again.`);
+      this.report(`The database cannot be used. ${said(error)} Requests try again.`);
     }
-    return database;
   }
 
   /**
@@ -146,7 +142,7 @@ export class Database {
     for (let retries = kind === 'read' ? RETRIES : 0; ;) {
       if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
       try {
-        await (this.opening ??= this.reopen());
+        await this.connect();
         return await this.attempt(kind, work, deadline);
       } catch (error) {
         const failure = failureOf(this.dialect, error);
@@ -183,7 +179,7 @@ export class Database {
         this.prepared.add(connection);
       }
       if (!inTransaction) return await work(runner.manager);
-      // BEGIN fails if a transaction is still open; the ROLLBACK below ends it.
+      // Fails if the ROLLBACK of an earlier transaction has failed; the one below ends that.
       await runner.query(this.dialect.begin);
       const result = await work(runner.manager);
       await runner.query('COMMIT');
@@ -199,26 +195,25 @@ export class Database {
     }
   }
 
-  private async connect(): Promise<void> {
+  /** Connects and migrates, unless that is done or under way; after a failure, again. */
+  private connect(): Promise<void> {
+    return (this.opening ??= this.connectAll().catch((error: Error) => {
+      this.opening = undefined;
+      throw error;
+    }));
+  }
+
+  private async connectAll(): Promise<void> {
     for (const source of [this.reads, this.writes]) {
       if (!source.isInitialized) await initialize(source);
       // A statement of SQLite that waits for a lock would block the event loop.
       if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
     }
+    // On a connection of its own, whose statements have no time limit.
     await withSource(dataSourceOptions(this.url), (source) => migrate(source, this.report));
     // SQLite's only connection for reads: it comes from no pool, so it need not be released.
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
-  }
-
-  private async reopen(): Promise<void> {
-    try {
-      await this.connect();
-      this.report('The database can be reached again; the service is ready.');
-    } catch (error) {
-      this.opening = undefined;
-      throw error;
-    }
   }
 }
 

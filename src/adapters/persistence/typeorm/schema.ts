@@ -1,7 +1,7 @@
 import { DataSource, DataSourceOptions, MigrationExecutor } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn, words } from '../../../application/finding.js';
-import { DatabaseLimits, LastingUrl } from '../database-url.js';
+import { LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
 import { dataSourceOptions, dialectOf, withSource } from './data-source.js';
 import { prepare } from './dialects/dialect.js';
@@ -10,9 +10,9 @@ import { prepare } from './dialects/dialect.js';
 export async function withDataSource<T>(
   url: LastingUrl,
   work: (source: DataSource) => Promise<T>,
-  limits?: DatabaseLimits,
+  statementTimeout?: number,
 ): Promise<T> {
-  return withSource(dataSourceOptions(resolved(url), 1, limits?.STATEMENT_TIMEOUT), work);
+  return withSource(dataSourceOptions(resolved(url), 1, statementTimeout), work);
 }
 
 /**

@@ -3,16 +3,9 @@ import {
   QueryFailedError,
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
-  type ObjectLiteral,
 } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
-
-/** Which pets to list. */
-export interface ListQuery extends Omit<PetQuery, 'before'> {
-  /** The highest id that may be on the list. */
-  readonly max: bigint;
-}
 
 /** Adds a parameter to a statement, and returns its placeholder. */
 export type AddParameter = (value: unknown) => string;
@@ -23,8 +16,6 @@ export type Failure =
   | 'unavailable'
   /** Another transaction was in the way: the same transaction will succeed in a moment. */
   | 'busy'
-  /** It waited in vain for a table that another transaction has locked. */
-  | 'tableLocked'
   /** It waited in vain for a row that another transaction has locked. */
   | 'rowLocked'
   /** A row with the same unique value exists. */
@@ -33,11 +24,9 @@ export type Failure =
 /** The error of a driver, as far as it tells what went wrong. */
 export type DriverError = Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
 
-/** The durability of a server. A `problem` stops the service; `petstore check` warns of a `risk`. */
+/** What a database is, and how durable. A `problem` stops the service; `petstore check` warns of a `risk`. */
 export interface Examination {
   readonly version: string;
-  /** The settings that decide whether what was acknowledged survives a crash. */
-  readonly settings: string;
   /** Why it cannot store every name exactly and durably, and what would be right; null if it can. */
   readonly problem: string | null;
   /** The setting by which a crash of the machine can lose data, and what it should be; null if there is none. */
@@ -49,12 +38,12 @@ export interface Dialect {
   /** Whether it has several connections, on which several transactions can write at the same time. */
   readonly isServer: boolean;
   /** Prepares a new connection. */
-  readonly session: readonly string[];
+  readonly session?: readonly string[];
   /** Selects an `Examination`. */
   readonly examine: string;
   /** Begins a transaction whose commit is durable. */
   readonly begin: string;
-  /** Keeps other processes from migrating the schema until the transaction and its connection end. */
+  /** Keeps other processes from migrating the schema until the transaction ends; on MariaDB, its connection. */
   readonly lockSchema: string;
   /** What an insert of pets returns: their ids, and what makes its commit durable if no transaction surrounds it. */
   readonly returning: string;
@@ -65,7 +54,7 @@ export interface Dialect {
   /** Makes the next generated id of an empty table higher than this one, in the transaction. */
   continueIds(table: string, last: bigint): readonly string[];
   /** What comes after `SELECT …` to read a list, always by one walk along an index. */
-  list(query: ListQuery, add: AddParameter): string;
+  list(query: PetQuery, add: AddParameter): string;
   /** Why a statement has failed; undefined if the fault is its own. */
   failure(error: DriverError): Failure | undefined;
   /**
@@ -80,17 +69,12 @@ export interface Dialect {
 /** The server cannot store every name exactly and durably; the message says what would be right. */
 export class NotWritable extends UsageError {}
 
-/** Runs `Dialect.session` on a new connection, and resolves to `Dialect.examine`. */
-export async function examine(dialect: Dialect, manager: EntityManager): Promise<Examination> {
-  for (const statement of dialect.session) await manager.query(statement);
-  const [found] = await manager.query<[Examination]>(dialect.examine);
-  return found;
-}
-
 /** Prepares a new connection; rejects with `NotWritable` if it cannot write every name, exactly and durably. */
-export async function prepare(dialect: Dialect, manager: EntityManager): Promise<void> {
-  const { problem } = await examine(dialect, manager);
-  if (problem !== null) throw new NotWritable(problem);
+export async function prepare(dialect: Dialect, manager: EntityManager): Promise<Examination> {
+  for (const statement of dialect.session ?? []) await manager.query(statement);
+  const [found] = await manager.query<[Examination]>(dialect.examine);
+  if (found.problem !== null) throw new NotWritable(found.problem);
+  return found;
 }
 
 /** Turns the rejection of an attempt to connect into that of a failed statement. */
@@ -100,10 +84,7 @@ export function connecting<T>(connection: Promise<T>): Promise<T> {
   });
 }
 
-/**
- * TypeORM releases a query runner when its connection breaks; after a failover another connection may lead to the
- * primary.
- */
+/** A broken connection, whose query runner TypeORM has released, or one to a standby: another one may work. */
 const UNAVAILABLE = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 /** Why the database failed; undefined if the fault is the statement's, or not the database's at all. */
@@ -120,18 +101,15 @@ export function said(error: unknown): string {
 }
 
 /** Runs a statement whose parameters are added while its text is written, in the syntax of any database. */
-export function query<Row extends ObjectLiteral>(
-  manager: EntityManager,
-  write: (add: AddParameter) => string,
-): Promise<Row[]> {
+export function query<Row>(manager: EntityManager, write: (add: AddParameter) => string): Promise<Row[]> {
   const parameters: unknown[] = [];
   const { driver } = manager.dataSource;
   const sql = write((value) => driver.createParameter('', parameters.push(value) - 1));
   return manager.query<Row[]>(sql, parameters);
 }
 
-/** Inserts rows, by the names of their columns, and resolves to what `RETURNING` gives for them, in any order. */
-export function insert<Row extends ObjectLiteral>(
+/** Inserts rows of the same columns, given by name; resolves to what `RETURNING` gives for them, in any order. */
+export function insert<Row>(
   manager: EntityManager,
   table: string,
   rows: readonly Readonly<Record<string, unknown>>[],

@@ -12,7 +12,7 @@ export const mariadb: Dialect = {
   isServer: true,
 
   /**
-   * So that settings of the server or the account have no effect. mysql2 needs backslash escapes in the sql_mode. A
+   * Settings of the server or the account must have no effect. mysql2 needs backslash escapes in the sql_mode. A
    * lock is waited for 2 seconds; for the same idempotency key of another instance, say.
    */
   session: [
@@ -25,7 +25,6 @@ export const mariadb: Dialect = {
   ],
 
   examine: `SELECT CONCAT(@@version_comment, ' ', @@version) AS version,
-    CONCAT('innodb_flush_log_at_trx_commit=', @@innodb_flush_log_at_trx_commit) AS settings,
     CASE
       WHEN @@global.read_only + 0 <> 0 THEN 'The server is read-only. DATABASE_URL must lead to the primary.'
       WHEN @@innodb_flush_log_at_trx_commit <> 1
@@ -42,9 +41,9 @@ export const mariadb: Dialect = {
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
-  list({ status, max, limit }, add) {
+  list({ status, maxId, limit }, add) {
     const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${add(status)} AND`;
-    return `FROM pet FORCE INDEX ${where} id <= ${add(max)} ORDER BY id DESC LIMIT ${add(limit)}`;
+    return `FROM pet FORCE INDEX ${where} id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
   failure({ errno, sqlState }) {

@@ -1,17 +1,11 @@
 import { ClientBase } from 'pg';
 import { Dialect } from './dialect.js';
 
-/** Distinguishes the lock on the schema from other advisory locks in the database. */
-const SCHEMA_LOCK = 1_795_132_800;
-
 /**
  * The SQLSTATEs that are the statement's fault: all of these classes but missing rights
  * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
-
-/** The place of a row in the context of an error: the lock that was waited for is this row's, not its table's. */
-const ROW = /\(\d+,\d+\)/;
 
 /** Makes the commit of the transaction durable, whatever the settings of the server, the database or the role. */
 const DURABLY = `set_config('synchronous_commit',
@@ -20,12 +14,8 @@ const DURABLY = `set_config('synchronous_commit',
 /** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
 export const postgres: Dialect = {
   isServer: true,
-  session: [],
-
   // ASCII only: the database may have an encoding without any other character.
   examine: `SELECT concat('PostgreSQL ', current_setting('server_version')) AS version,
-    concat('fsync=', current_setting('fsync'), ', synchronous_commit=', current_setting('synchronous_commit'),
-      ', full_page_writes=', current_setting('full_page_writes')) AS settings,
     CASE
       WHEN pg_is_in_recovery() THEN 'The server is a standby. DATABASE_URL must lead to the primary.'
       WHEN current_setting('default_transaction_read_only') = 'on' THEN
@@ -39,8 +29,8 @@ export const postgres: Dialect = {
 
   // A lock is waited for at most 2 seconds; for the same idempotency key of another instance, say.
   begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000; SELECT ${DURABLY}`,
-  // Waits for another process however long that takes.
-  lockSchema: `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`,
+  // Waits for another process however long that takes. The number tells this lock from others in the database.
+  lockSchema: 'SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(1795132800)',
   returning: `id, ${DURABLY}`,
   triggers: `SELECT tgname AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
@@ -51,18 +41,19 @@ export const postgres: Dialect = {
     FROM ${table}`,
   continueIds: (table, last) => [`SELECT setval(pg_get_serial_sequence('${table}', 'id'), ${last})`],
 
-  list({ status, max, limit }, add) {
-    if (status === undefined) return `FROM pet WHERE id <= ${add(max)} ORDER BY id DESC LIMIT ${add(limit)}`;
+  list({ status, maxId, limit }, add) {
+    if (status === undefined) return `FROM pet WHERE id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
     const only = add(status);
     // This is `status = … AND id <= …`, in a form for which the planner cannot walk the whole table.
-    return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${add(max)})
+    return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${add(maxId)})
       ORDER BY status DESC, id DESC LIMIT ${add(limit)}`;
   },
 
   failure({ code, where }) {
     if (code === '23505') return 'duplicate';
     if (code === '40001' || code === '40P01') return 'busy';
-    if (code === '55P03') return ROW.test(String(where)) ? 'rowLocked' : 'tableLocked';
+    // With the place of a row in the context the lock that was waited for is this row's, not its table's.
+    if (code === '55P03') return /\(\d+,\d+\)/.test(String(where)) ? 'rowLocked' : 'unavailable';
     return FAULT.test(String(code)) ? undefined : 'unavailable';
   },
 

@@ -11,11 +11,9 @@ const FAILURES: readonly (readonly [RegExp, Failure])[] = [
 /** SQLite. */
 export const sqlite: Dialect = {
   isServer: false,
-  session: [],
-  // Always durable: every connection is opened with synchronous=FULL.
-  examine: `SELECT 'SQLite ' || sqlite_version() AS version, NULL AS problem, NULL AS risk,
-    'journal_mode=' || journal_mode || ', synchronous=' || iif(synchronous = 2, 'FULL', synchronous) AS settings
-    FROM pragma_journal_mode, pragma_synchronous`,
+  // Always durable: every connection is opened with synchronous=FULL, which is 2.
+  examine: `SELECT 'SQLite ' || sqlite_version() || ', synchronous=' || synchronous AS version,
+    NULL AS problem, NULL AS risk FROM pragma_synchronous`,
   begin: 'BEGIN IMMEDIATE',
   // TypeORM begins the transaction of migrations without the lock; a write takes it, even one that changes nothing.
   lockSchema: 'PRAGMA user_version = 0',
@@ -23,14 +21,13 @@ export const sqlite: Dialect = {
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
   lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
   continueIds: (table, last) => [
-    `DELETE FROM sqlite_sequence WHERE name = '${table}' AND seq < ${last}`,
-    `INSERT INTO sqlite_sequence SELECT '${table}', ${last}
-      WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = '${table}')`,
+    `DELETE FROM sqlite_sequence WHERE name = '${table}'`,
+    `INSERT INTO sqlite_sequence VALUES ('${table}', ${last})`,
   ],
 
-  list({ status, max, limit }, add) {
+  list({ status, maxId, limit }, add) {
     const from = status === undefined ? 'pet WHERE' : `pet INDEXED BY pet_status_id WHERE status = ${add(status)} AND`;
-    return `FROM ${from} id <= ${add(max)} ORDER BY id DESC LIMIT ${add(limit)}`;
+    return `FROM ${from} id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
   failure: ({ code }) => FAILURES.find(([codes]) => codes.test(String(code)))?.[1],

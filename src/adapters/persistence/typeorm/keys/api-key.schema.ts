@@ -1,7 +1,7 @@
 import { EntitySchema } from 'typeorm';
 import { KeyUse } from '../../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../../domain/keys/api-key.js';
-import { instant } from '../columns.js';
+import { instant, int64 } from '../columns.js';
 
 /** A key, and the name that it holds while it is valid: a unique index keeps others from having the same one. */
 export interface StoredApiKey extends ApiKey {
@@ -30,11 +30,7 @@ export const KeyUseSchema = new EntitySchema<KeyUse>({
     digest: { type: 'varchar', length: 64, primary: true },
     name: { type: 'varchar', length: 64 },
     lastUsedAt: { ...instant, name: 'last_used_at' },
-    getPetCalls: {
-      type: 'bigint',
-      name: 'get_pet_calls',
-      transformer: { from: Number, to: (value: number) => value },
-    },
+    getPetCalls: { ...int64, name: 'get_pet_calls', transformer: { from: Number, to: String } },
     lastGetPetAt: { ...instant, name: 'last_get_pet_at', nullable: true },
   },
 });

@@ -1,6 +1,5 @@
 import { EntityManager, In, IsNull, LessThan, LessThanOrEqual, Or, Repository } from 'typeorm';
-import { UsageError } from '../../../../application/errors.js';
-import { ApiKeyRepository, KeyUse } from '../../../../application/keys/api-key-repository.port.js';
+import { ApiKeyRepository, KeyUse, nameTaken } from '../../../../application/keys/api-key-repository.port.js';
 import { ApiKey, keyState } from '../../../../domain/keys/api-key.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
@@ -13,7 +12,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 
   constructor(private readonly database: Database) {
     super();
-    // After each write on SQLite all clients look their keys up again at once.
+    // On SQLite every write invalidates the cache of the Authenticator: all clients look their keys up again at once.
     this.finds = new Batcher(database, 'read', 'SELECT api_key', findAll);
   }
 
@@ -33,19 +32,13 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 
   revoke(digest: string, at: Date): Promise<void> {
     return this.database.run('write', 'UPDATE api_key', async (manager) => {
-      const unrevoked = { digest, revokedAt: IsNull() };
-      await manager.getRepository(ApiKeySchema).update(unrevoked, { revokedAt: at, activeName: null });
+      await manager.update(ApiKeySchema, { digest, revokedAt: IsNull() }, { revokedAt: at, activeName: null });
     });
   }
 
   rotate(old: ApiKey, { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
     return this.claimName(name, successor.createdAt, async (keys) => {
-      const unchanged = {
-        digest: old.digest,
-        name: old.name,
-        expiresAt: old.expiresAt ?? IsNull(),
-        revokedAt: old.revokedAt ?? IsNull(),
-      };
+      const unchanged = { ...old, expiresAt: old.expiresAt ?? IsNull(), revokedAt: old.revokedAt ?? IsNull() };
       const { affected } = await keys.update(unchanged, { name, expiresAt, activeName: name });
       if (Number(affected) === 0) return false;
       await insert(keys, successor);
@@ -82,10 +75,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
         return work(keys);
       });
     } catch (error) {
-      if (failureOf(this.database.dialect, error) !== 'duplicate') throw error;
-      throw new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`, {
-        cause: error,
-      });
+      throw failureOf(this.database.dialect, error) === 'duplicate' ? nameTaken(name) : error;
     }
   }
 }

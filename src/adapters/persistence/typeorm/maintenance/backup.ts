@@ -7,9 +7,6 @@ import { said } from '../dialects/dialect.js';
 import { requireSchema, withDataSource } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
-/** The endings of the files that SQLite has beside a database. */
-const LOGS = ['-wal', '-shm', '-journal'];
-
 /**
  * Backs up the SQLite database in `file` while others use it. The backup is verified and on disk before it gets its
  * name.
@@ -95,7 +92,8 @@ function replace(file: string, made: string): string | undefined {
     if (owner && process.getuid?.() === 0) fs.chownSync(made, owner.uid, owner.gid);
     if (owner) fs.linkSync(file, kept);
     // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
-    for (const end of LOGS) if (fs.existsSync(file + end)) fs.renameSync(file + end, kept + end);
+    for (const end of ['-wal', '-shm', '-journal'])
+      if (fs.existsSync(file + end)) fs.renameSync(file + end, kept + end);
     flush(dirname(file));
     fs.renameSync(made, file);
     flush(dirname(file));

@@ -27,40 +27,36 @@ export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Co
       await requireSchema(source, 'The source');
       await migrate(target);
       // Its connection is closed with the target, which rolls back what was not committed.
-      const runner = target.createQueryRunner();
-      await runner.query(dialectOf(target).begin);
-      const contents = await copyInto(runner.manager, source.manager);
-      await runner.query('COMMIT');
+      const { manager } = target.createQueryRunner();
+      await manager.query(dialectOf(target).begin);
+      // Of two copies into one database the second waits, and then finds it filled.
+      await manager.query(dialectOf(target).lockSchema);
+      for (const table of source.entityMetadatas) await copyTable(table, source.manager, manager);
+      const contents = await contentsOf(manager);
+      await manager.query('COMMIT');
       return contents;
     }),
   );
 }
 
-async function copyInto(target: EntityManager, source: EntityManager): Promise<Contents> {
-  const [dialect, targetDialect] = [dialectOf(source.dataSource), dialectOf(target.dataSource)];
-  // Of two copies into one database the second waits, and then finds it filled.
-  await target.query(targetDialect.lockSchema);
-  for (const table of source.dataSource.entityMetadatas) {
-    const { tableName, generatedColumns } = table;
-    if ((await target.query<Row[]>(`SELECT 1 FROM ${tableName} LIMIT 1`)).length > 0)
-      throw new UsageError(
-        `The target is not empty: its table ${tableName} has rows, maybe of another copy that has just ended. ` +
-          'Nothing was copied. Start the service with it to see what it contains, or copy into another database.',
-      );
-    const [row] = generatedColumns.length > 0 ? await source.query<Row[]>(dialect.lastId(tableName)) : [];
-    const last = BigInt(row?.last ?? 0);
-    if (last > 0n) for (const sql of targetDialect.continueIds(tableName, last)) await target.query(sql);
-    for await (const rows of batches(source, table)) await insert(target, tableName, rows);
-  }
-  for (const { tableName } of source.dataSource.entityMetadatas) {
-    const [from, to] = [await countRows(source, tableName), await countRows(target, tableName)];
-    if (from !== to)
-      throw new UsageError(
-        `Verification failed: table ${tableName} has ${from} rows in the source, ${to} in the target. ` +
-          'Nothing was copied. Stop what writes to the source, then retry.',
-      );
-  }
-  return contentsOf(target);
+async function copyTable(table: EntityMetadata, source: EntityManager, target: EntityManager): Promise<void> {
+  const { tableName, generatedColumns } = table;
+  if ((await countRows(target, tableName)) > 0)
+    throw new UsageError(
+      `The target is not empty: its table ${tableName} has rows, maybe of another copy that has just ended. ` +
+        'Nothing was copied. Start the service with it to see what it contains, or copy into another database.',
+    );
+  const [row] =
+    generatedColumns.length > 0 ? await source.query<Row[]>(dialectOf(source.dataSource).lastId(tableName)) : [];
+  const last = BigInt(row?.last ?? 0);
+  if (last > 0n) for (const sql of dialectOf(target.dataSource).continueIds(tableName, last)) await target.query(sql);
+  for await (const rows of batches(source, table)) await insert(target, tableName, rows);
+  const [from, to] = [await countRows(source, tableName), await countRows(target, tableName)];
+  if (from !== to)
+    throw new UsageError(
+      `Verification failed: table ${tableName} has ${from} rows in the source, ${to} in the target. ` +
+        'Nothing was copied. Stop what writes to the source, then retry.',
+    );
 }
 
 export async function contentsOf(manager: EntityManager): Promise<Contents> {

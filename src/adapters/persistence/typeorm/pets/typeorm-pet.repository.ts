@@ -10,8 +10,9 @@ import {
 import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
+import { dialectOf } from '../data-source.js';
 import { Database } from '../database.js';
-import { AddParameter, Dialect, failureOf, insert, ListQuery, query } from '../dialects/dialect.js';
+import { AddParameter, failureOf, insert, query } from '../dialects/dialect.js';
 import { IdempotencyKeySchema, StoredIdempotencyKey } from './idempotency-key.schema.js';
 import { PET_COLUMNS, PetRow, toPet, toRow } from './pet.schema.js';
 
@@ -21,9 +22,6 @@ interface Addition {
   readonly key: IdempotencyKey;
 }
 
-/** The most lists that a server reads in one statement. */
-const LISTS_AT_ONCE = 32;
-
 /** How many keys are deleted at a time: SQLite takes some 10 ms for them, and does nothing else meanwhile. */
 const DELETED_AT_A_TIME = 100;
 
@@ -32,7 +30,7 @@ export class TypeOrmPetRepository extends PetRepository {
   private readonly adds: Batcher<NewPet, Added>;
   private readonly addsOnce: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
-  private readonly lists: Batcher<ListQuery, readonly Pet[]>;
+  private readonly lists: Batcher<PetQuery, readonly Pet[]>;
 
   constructor(private readonly database: Database) {
     super();
@@ -42,8 +40,7 @@ export class TypeOrmPetRepository extends PetRepository {
     const alone = database.dialect.isServer ? [1, Infinity] : [];
     this.addsOnce = new Batcher(database, 'write', 'INSERT pet', addOnce, ...alone);
     this.finds = new Batcher(database, 'read', 'SELECT pet', findAll);
-    const list = (manager: EntityManager, queries: readonly ListQuery[]) => this.listAll(manager, queries);
-    this.lists = new Batcher<ListQuery, readonly Pet[]>(database, 'read', 'SELECT pet', list, LISTS_AT_ONCE);
+    this.lists = new Batcher<PetQuery, readonly Pet[]>(database, 'read', 'SELECT pet', listAll);
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
@@ -58,10 +55,9 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.admit((deadline) => this.finds.add(id, deadline));
   }
 
-  list({ status, before, limit }: PetQuery): Promise<readonly Pet[]> {
-    const max = before === undefined ? INT64_MAX : before - 1n;
-    const name = `${status} ${max} ${limit}`;
-    return this.database.admit((deadline) => this.lists.add({ status, max, limit }, deadline, name));
+  list({ status, maxId = INT64_MAX, limit }: PetQuery): Promise<readonly Pet[]> {
+    const name = `${status} ${maxId} ${limit}`;
+    return this.database.admit((deadline) => this.lists.add({ status, maxId, limit }, deadline, name));
   }
 
   version(): number | undefined {
@@ -72,11 +68,10 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.check();
   }
 
-  async deleteIdempotencyKeys(before: Date): Promise<number> {
-    const work = async (manager: EntityManager) => {
+  deleteIdempotencyKeys(before: Date): Promise<number> {
+    return this.database.run('write', 'DELETE idempotency_key', async (manager) => {
       const keys = manager.getRepository(IdempotencyKeySchema);
       const oldest = await keys.find({
-        select: { at: true },
         where: { at: LessThan(before) },
         order: { at: 'ASC' },
         take: DELETED_AT_A_TIME,
@@ -85,8 +80,7 @@ export class TypeOrmPetRepository extends PetRepository {
       // By its time: a key that is renewed meanwhile has a later one, and stays.
       if (last) await keys.delete({ at: LessThanOrEqual(last.at) });
       return oldest.length;
-    };
-    return this.database.run('write', 'DELETE idempotency_key', work);
+    });
   }
 
   private async addAllOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
@@ -100,6 +94,7 @@ export class TypeOrmPetRepository extends PetRepository {
     const keys = manager.getRepository(IdempotencyKeySchema);
     const stored = await this.lock(keys, sent);
     const isFresh = sent.at.getTime() - stored.at.getTime() < IDEMPOTENCY_KEY_LIFETIME;
+    // 0: `lock` has just stored it.
     if (isFresh && stored.petId !== 0n) {
       const [pet] = await findAll(manager, [stored.petId]);
       if (pet && stored.fingerprint !== sent.fingerprint) return new IdempotencyKeyReused();
@@ -117,6 +112,7 @@ export class TypeOrmPetRepository extends PetRepository {
       // The update of a stored key changes nothing, but is a write: on PostgreSQL a replay, too, waits for a
       // synchronous standby: perhaps the first did not.
       const row = { ...sent, petId: 0n };
+      // `orUpdate` takes names of columns.
       await keys.createQueryBuilder().insert().values(row).orUpdate(['scope'], ['scope', 'token']).execute();
     } catch (error) {
       throw failureOf(this.database.dialect, error) === 'rowLocked' ? new IdempotencyInProgress() : error;
@@ -129,22 +125,23 @@ export class TypeOrmPetRepository extends PetRepository {
     const inserted = await insert<{ id: bigint | string }>(manager, 'pet', pets.map(toRow), returning);
     if (inserted.length !== pets.length)
       throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
+    // The values get ascending ids in their order; RETURNING may list them in any.
     const ids = inserted.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
     return pets.map((pet, i) => ({ pet: { id: ids[i]!, ...pet }, replayed: false }));
   }
-
-  private async listAll(manager: EntityManager, queries: readonly ListQuery[]): Promise<Pet[][]> {
-    const { dialect } = this.database;
-    if (dialect.isServer) return selectLists(manager, dialect, queries);
-    const lists: Pet[][] = [];
-    // One statement for all would be slower: SQLite would have to compile it.
-    for (const each of queries) lists.push(...(await selectLists(manager, dialect, [each])));
-    return lists;
-  }
 }
 
-async function selectLists(manager: EntityManager, dialect: Dialect, queries: readonly ListQuery[]): Promise<Pet[][]> {
-  const found = await query<PetRow>(manager, (add) => {
+async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
+  // One statement for all would be slower on SQLite, which would have to compile it.
+  const statements = dialectOf(manager.dataSource).isServer ? [queries] : queries.map((each) => [each]);
+  const lists: Pet[][] = [];
+  for (const each of statements) lists.push(...(await selectLists(manager, each)));
+  return lists;
+}
+
+async function selectLists(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
+  const dialect = dialectOf(manager.dataSource);
+  const found = await query<PetRow & { readonly place: unknown }>(manager, (add) => {
     const selects = queries.map((each, place) => `SELECT ${PET_COLUMNS}, ${place} AS place ${dialect.list(each, add)}`);
     return selects.length === 1 ? selects[0]! : selects.map((select) => `(${select})`).join(' UNION ALL ');
   });
