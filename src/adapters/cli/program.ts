@@ -34,7 +34,7 @@ export function program(context: CommandContext): Command {
       await context.withServices(async ({ pets }) => {
         for (let done = 0; done < count; done += BATCH) {
           const size = Math.min(BATCH, count - done);
-          await Promise.all(Array.from({ length: size }, (_, i) => pets.create(samplePet(done + i))));
+          await Promise.all(Array.from({ length: size }, (_, i) => pets.create(samplePet(done + i + 1))));
         }
       });
       context.print(`Created ${plural(count, 'pet')}.`);
@@ -53,12 +53,8 @@ export function program(context: CommandContext): Command {
   return petstore;
 }
 
-function samplePet(index: number) {
-  return {
-    name: `Pet ${index + 1}`,
-    categoryId: BigInt(1 + (index % 6)),
-    status: PET_STATUSES[index % PET_STATUSES.length]!,
-  };
+function samplePet(number: number) {
+  return { name: `Pet ${number}`, categoryId: BigInt(number % 6), status: PET_STATUSES[number % 3]! };
 }
 
 function count(text: string): number {

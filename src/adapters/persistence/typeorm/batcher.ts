@@ -37,14 +37,16 @@ export class Batcher<Item, Result> {
     private readonly maxInFlight = database.dialect.isServer ? BATCHES_IN_FLIGHT : 1,
   ) {}
 
-  /** Items with the same name share a result. `deadline` is in milliseconds on the clock of `performance.now()`. */
-  add(item: Item, deadline: number, name: unknown = item): Promise<Result> {
+  /** The result of an item. Items with the same name share one. */
+  add(item: Item, name: unknown = item): Promise<Result> {
     // A batch belongs to the trace of the request that began the queue, even if it is run when another batch ends.
     if (this.pending.length === 0) this.context = new AsyncResource('Batcher');
-    return new Promise((resolve, reject) => {
-      this.pending.push({ item, name, deadline, resolve, reject });
-      this.schedule();
-    });
+    const add = (deadline: number) =>
+      new Promise<Result>((resolve, reject) => {
+        this.pending.push({ item, name, deadline, resolve, reject });
+        this.schedule();
+      });
+    return this.database.admit(add);
   }
 
   private schedule(): void {

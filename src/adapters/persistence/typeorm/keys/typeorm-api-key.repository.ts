@@ -21,7 +21,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   find(digest: string): Promise<ApiKey | undefined> {
-    return this.database.admit((deadline) => this.finds.add(digest, deadline));
+    return this.finds.add(digest);
   }
 
   list(): Promise<ApiKey[]> {

@@ -46,18 +46,15 @@ export class TypeOrmPetRepository extends PetRepository {
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
     // Two adds of one object are two pets.
     const pet = { ...newPet };
-    return this.database.admit((deadline) =>
-      key ? this.addsOnce.add({ pet, key }, deadline) : this.adds.add(pet, deadline),
-    );
+    return key ? this.addsOnce.add({ pet, key }) : this.adds.add(pet);
   }
 
   find(id: bigint): Promise<Pet | undefined> {
-    return this.database.admit((deadline) => this.finds.add(id, deadline));
+    return this.finds.add(id);
   }
 
   list({ status, maxId = INT64_MAX, limit }: PetQuery): Promise<readonly Pet[]> {
-    const name = `${status} ${maxId} ${limit}`;
-    return this.database.admit((deadline) => this.lists.add({ status, maxId, limit }, deadline, name));
+    return this.lists.add({ status, maxId, limit }, `${status} ${maxId} ${limit}`);
   }
 
   version(): number | undefined {
