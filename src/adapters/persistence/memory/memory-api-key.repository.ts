@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/require-await -- the port is asynchronous, a map is not */
 import { isDeepStrictEqual } from 'node:util';
 import { addUse, ApiKeyRepository, KeyUse, nameTaken } from '../../../application/keys/api-key-repository.port.js';
 import { ApiKey, keyState } from '../../../domain/keys/api-key.js';
@@ -8,43 +9,38 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   private readonly used = new Map<string, KeyUse>();
   private changes = 0;
 
-  add(key: ApiKey): Promise<void> {
-    const conflict = this.conflict(key, key.name);
-    if (conflict) return Promise.reject(conflict);
+  async add(key: ApiKey): Promise<void> {
+    this.claimName(key.name, key);
     this.set(key);
-    return Promise.resolve();
   }
 
-  find(digest: string): Promise<ApiKey | undefined> {
-    return Promise.resolve(this.keys.get(digest));
+  async find(digest: string): Promise<ApiKey | undefined> {
+    return this.keys.get(digest);
   }
 
-  list(): Promise<ApiKey[]> {
-    return Promise.resolve([...this.keys.values()].sort((a, b) => Number(a.createdAt) - Number(b.createdAt)));
+  async list(): Promise<ApiKey[]> {
+    return [...this.keys.values()].sort((a, b) => Number(a.createdAt) - Number(b.createdAt));
   }
 
-  revoke(digest: string, at: Date): Promise<void> {
+  async revoke(digest: string, at: Date): Promise<void> {
     const key = this.keys.get(digest);
     if (key && !key.revokedAt) this.set({ ...key, revokedAt: at });
-    return Promise.resolve();
   }
 
-  rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
-    if (!isDeepStrictEqual(this.keys.get(old.digest), old)) return Promise.resolve(false);
-    const conflict = this.conflict(successor, retired.name);
-    if (conflict) return Promise.reject(conflict);
+  async rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
+    if (!isDeepStrictEqual(this.keys.get(old.digest), old)) return false;
+    this.claimName(retired.name, successor);
     this.set({ ...old, ...retired });
     this.set(successor);
-    return Promise.resolve(true);
+    return true;
   }
 
-  recordUses(uses: readonly KeyUse[]): Promise<void> {
+  async recordUses(uses: readonly KeyUse[]): Promise<void> {
     for (const use of uses) addUse(this.used, use);
-    return Promise.resolve();
   }
 
-  uses(): Promise<KeyUse[]> {
-    return Promise.resolve([...this.used.values()]);
+  async uses(): Promise<KeyUse[]> {
+    return [...this.used.values()];
   }
 
   version(): number {
@@ -56,12 +52,10 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
     this.changes++;
   }
 
-  /** Why a key cannot be stored while another one gets this name. */
-  private conflict({ digest, createdAt }: ApiKey, name: string): Error | undefined {
-    if (this.keys.has(digest)) return new Error('A key with this digest is stored already.');
-    const isTaken = [...this.keys.values()].some(
-      (key) => key.name === name && keyState(key, createdAt.getTime()) === 'valid',
-    );
-    return isTaken ? nameTaken(name) : undefined;
+  /** Throws unless a key can be stored, and no valid key has the name. */
+  private claimName(name: string, { digest, createdAt }: ApiKey): void {
+    if (this.keys.has(digest)) throw new Error('A key with this digest is stored already.');
+    const named = [...this.keys.values()].filter((key) => key.name === name);
+    if (named.some((key) => keyState(key, createdAt.getTime()) === 'valid')) throw nameTaken(name);
   }
 }
