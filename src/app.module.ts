@@ -36,16 +36,12 @@ export class ApplicationModule {
  */
 @Module({})
 export class AppModule {
-  /** `observers` see what the database does; `observeLimits` receives whether Redis shares the rate limits. */
-  static of(
-    settings: Settings,
-    observers: readonly DatabaseObserver[],
-    observeLimits: (areShared: boolean) => void,
-  ): DynamicModule {
+  /** `observers` see what the database does. */
+  static of(settings: Settings, observers: readonly DatabaseObserver[]): DynamicModule {
     const application = ApplicationModule.of(settings, observers);
     return {
       module: AppModule,
-      imports: [application, HttpModule.of(settings, application, observeLimits)],
+      imports: [application, HttpModule.of(settings, application)],
       // For their lifecycle hooks.
       providers: observers.map((observer) => ({ provide: observer.constructor, useValue: observer })),
     };

@@ -12,12 +12,8 @@ import { PetsController } from './pets/pets.controller.js';
 /** The HTTP interface. */
 @Module({})
 export class HttpModule {
-  /** `application` exports the services; `observeLimits` receives whether Redis shares the rate limits. */
-  static of(
-    settings: HttpSettings,
-    application: DynamicModule,
-    observeLimits: (areShared: boolean) => void,
-  ): DynamicModule {
+  /** `application` exports the services. */
+  static of(settings: HttpSettings, application: DynamicModule): DynamicModule {
     return {
       module: HttpModule,
       imports: [application],
@@ -25,7 +21,7 @@ export class HttpModule {
       controllers: [PetsController, HealthController, DocsController, UnmatchedController],
       providers: [
         { provide: HttpSettings, useValue: settings },
-        { provide: RateLimits, useFactory: () => RateLimits.open(settings, observeLimits) },
+        { provide: RateLimits, useFactory: () => RateLimits.open(settings) },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_FILTER, useClass: ApiErrorFilter },
       ],

@@ -40,7 +40,6 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers: [this.registry],
   });
-  private limitsShared: Gauge | undefined;
   private server: Server | undefined;
 
   constructor(
@@ -75,15 +74,17 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     return run();
   }
 
-  /** Sets whether the rate limits are shared by all instances. */
-  limits(areShared: boolean): void {
-    this.limitsShared ??= new Gauge({
+  /** Adds the metric of whether the rate limits are shared by all instances. */
+  observeLimits(areShared: () => boolean): void {
+    new Gauge({
       name: 'petstore_limits_shared',
       help: 'Whether rate limits are shared by all instances: 1, or 0 while Redis is unreachable.',
       registers: [this.registry],
       aggregator: 'min',
+      collect() {
+        this.set(areShared() ? 1 : 0);
+      },
     });
-    this.limitsShared.set(areShared ? 1 : 0);
   }
 
   async onApplicationBootstrap(): Promise<void> {

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Authenticator } from '../../../application/keys/authenticator.js';
@@ -24,12 +25,7 @@ let endOfTurn: Promise<void> | undefined;
  * for events less often: with 32 clients it sends twice as many responses, also when they are cached.
  */
 function untilEndOfTurn(): Promise<void> {
-  return (endOfTurn ??= new Promise((resolve) =>
-    setImmediate(() => {
-      endOfTurn = undefined;
-      resolve();
-    }),
-  ));
+  return (endOfTurn ??= immediate().then(() => void (endOfTurn = undefined)));
 }
 
 /** Rejects a request without a valid API key, or beyond a rate limit, unless its controller is `@Public()`. */

@@ -18,21 +18,6 @@ type KeyCheck = () => ApiKey | Promise<ApiKey>;
 /** The window of both limits, in seconds. */
 const WINDOW = 60;
 
-/** How long a worker waits for its primary, in milliseconds. */
-const PRIMARY_TIMEOUT = 1_000;
-
-/** What an answer beyond each limit says. */
-const RULES = {
-  key: (points: number) => `This API key may make ${points} requests in a minute`,
-  address: (points: number) => `An address may fail to authenticate ${points} times in a minute`,
-};
-
-/** How long after its last success an address may use a key although it has failed too often, in milliseconds. */
-const TRUSTED_FOR = 600_000;
-
-/** The most pairs of address and key that are trusted. */
-const MAX_TRUSTED = 10_000;
-
 /**
  * `RATE_LIMIT` and `AUTH_FAILURE_LIMIT`, counted in this process, in the primary of the workers, or in Redis. The
  * `RateLimit` headers are those of draft-ietf-httpapi-ratelimit-headers-10.
@@ -43,8 +28,9 @@ export class RateLimits implements OnApplicationShutdown {
    * wait for one check, which counts once.
    */
   private readonly trusted = new LRUCache<string, true, () => Promise<ApiKey>>({
-    max: MAX_TRUSTED,
-    ttl: TRUSTED_FOR,
+    max: 10_000,
+    // For ten minutes after its last success an address may use a key although it has failed too often.
+    ttl: 600_000,
     updateAgeOnGet: true,
     fetchMethod: (_pair, _stale, { context: check }) => check().then(() => true),
     // A pair that is removed meanwhile fails no request.
@@ -54,20 +40,21 @@ export class RateLimits implements OnApplicationShutdown {
   private constructor(
     private readonly requests?: RateLimiterAbstract,
     private readonly failures?: RateLimiterAbstract,
-    private readonly redis?: Redis,
+    /** Through which instances share the limits. */
+    readonly redis?: Redis,
   ) {}
 
-  /** Creates the limiters of the settings; `observe` is called with whether Redis shares the limits now. */
-  static async open(settings: HttpSettings, observe: (areShared: boolean) => void): Promise<RateLimits> {
+  /** Creates the limiters of the settings. */
+  static async open(settings: HttpSettings): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
     const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
-    const redis = url === undefined ? undefined : await connectRedis(url, observe);
+    const redis = url === undefined ? undefined : await connectRedis(url);
     const limiter = (name: string, points: number | undefined) => {
       if (points === undefined) return undefined;
       const options = { keyPrefix: `petstore:${name}`, points, duration: WINDOW };
       const local = cluster.isWorker
-        ? new RateLimiterCluster({ ...options, timeoutMs: PRIMARY_TIMEOUT })
+        ? new RateLimiterCluster({ ...options, timeoutMs: 1_000 })
         : new RateLimiterMemory(options);
       if (!redis) return local;
       return new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: local });
@@ -98,6 +85,7 @@ export class RateLimits implements OnApplicationShutdown {
     const pair = `${address} ${authorization.slice(authorization.lastIndexOf(' ') + 1)}`;
     await this.trusted.fetch(pair, { context: () => checkCounted(limiter, address, check) });
     try {
+      // Also for a trusted pair, whose key may have been revoked.
       return await check();
     } catch (error) {
       if (error instanceof KeyRejected) {
@@ -128,7 +116,7 @@ async function checkCounted(limiter: RateLimiterAbstract, address: string, check
 }
 
 /** Consumes a point and resolves to the `RateLimit` headers; rejects with `rate_limited` beyond the limit. */
-async function consume(limiter: RateLimiterAbstract, policy: keyof typeof RULES, of: string): Promise<HeaderList> {
+async function consume(limiter: RateLimiterAbstract, policy: 'key' | 'address', of: string): Promise<HeaderList> {
   const { points } = limiter;
   // Beyond the limit it rejects with the count.
   const result = await limiter.consume(of).catch((excess: RateLimiterRes | Error) => excess);
@@ -141,7 +129,11 @@ async function consume(limiter: RateLimiterAbstract, policy: keyof typeof RULES,
     ...['RateLimit', `"${policy}";r=${left};t=${seconds}`],
   ];
   if (result.consumedPoints <= points) return headers;
-  const message = `${RULES[policy](points)}; try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+  const rule =
+    policy === 'key'
+      ? `This API key may make ${points} requests in a minute`
+      : `An address may fail to authenticate ${points} times in a minute`;
+  const message = `${rule}; try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
   throw new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
 }
 

@@ -3,13 +3,6 @@ import type { Redis } from 'ioredis';
 import { UsageError } from '../../../application/errors.js';
 import { urlPart } from '../../net/url-part.js';
 
-/** How long a request waits for Redis, in milliseconds. */
-const COMMAND_TIMEOUT = 200;
-
-/** Both in milliseconds. */
-const CONNECT_TIMEOUT = 1_000;
-const RECONNECT_INTERVAL = 500;
-
 const logger = new Logger('limits');
 
 /** Validates the URL of a Redis database; throws `UsageError`, whose message does not repeat the password. */
@@ -26,20 +19,20 @@ export function redisUrl(name: string, text: string): string {
 
 /**
  * A client that reconnects whenever the connection is lost, and logs it; resolves after the first attempt. Its commands
- * fail at once while it is not connected. It calls `observe` with true when it has connected, and with false when not.
+ * fail at once while it is not connected.
  */
-export async function connectRedis(url: string, observe: (isConnected: boolean) => void): Promise<Redis> {
+export async function connectRedis(url: string): Promise<Redis> {
   const { Redis } = await import('ioredis');
   const redis = new Redis(url, {
     lazyConnect: true,
     connectionName: 'petstore',
     disableClientInfo: true,
-    retryStrategy: () => RECONNECT_INTERVAL,
-    connectTimeout: CONNECT_TIMEOUT,
-    socketTimeout: CONNECT_TIMEOUT,
-    commandTimeout: COMMAND_TIMEOUT,
+    retryStrategy: () => 500,
+    connectTimeout: 1_000,
+    socketTimeout: 1_000,
+    // How long a request waits for Redis, in milliseconds.
+    commandTimeout: 200,
     enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   });
   const { protocol, host, pathname } = new URL(url);
@@ -49,12 +42,10 @@ export async function connectRedis(url: string, observe: (isConnected: boolean) 
     // The first error has the reason, such as a wrong password.
     if (!isLost) logger.warn(`${name} is not available (${redisError(error)}): limits are not shared.`);
     isLost = true;
-    observe(false);
   });
   redis.on('ready', () => {
     if (isLost) logger.warn(`${name} is available again: limits are shared.`);
     isLost = false;
-    observe(true);
   });
   await redis.connect().catch(() => undefined);
   return redis;
