@@ -49,12 +49,8 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { Log } = await import('./adapters/log/log.js');
   const { createApp } = await import('./app.js');
   const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = readSettings();
-  const settings = readSettings({
-    DATABASE_URL: 'memory:',
-    LOG_LEVEL: 'silent',
-    PRODUCTION_BASE_URL,
-    STAGING_BASE_URL,
-  });
+  const baseUrls = { PRODUCTION_BASE_URL, STAGING_BASE_URL };
+  const settings = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...baseUrls });
   const json = JSON.stringify(openApiDocument(await createApp(settings, new Log(settings))), null, 2);
   // By way of JSON, which has no undefined values.
   return form === 'json' ? json : dump(JSON.parse(json), { lineWidth: -1 });

@@ -1,9 +1,6 @@
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 
-/** The maximum number of digits of an int64. */
-const MAX_DIGITS = 19;
-
 export function isInt64(value: bigint): boolean {
   return value >= INT64_MIN && value <= INT64_MAX;
 }
@@ -26,7 +23,8 @@ export function int64FromLiteral(literal: string): bigint | undefined {
   while (digits[end - 1] === '0') end--;
   // value = significant digits × 10^scale
   const scale = Number(exponent) - fraction.length + (digits.length - end);
-  if (scale < 0 || end - start + scale > MAX_DIGITS) return undefined;
+  // An int64 has at most 19 digits.
+  if (scale < 0 || end - start + scale > 19) return undefined;
   const value = BigInt(sign + digits.slice(start, end) + '0'.repeat(scale));
   return isInt64(value) ? value : undefined;
 }

@@ -14,7 +14,7 @@ const MAX_BACKOFF = 10_000;
 export async function supervise(settings: Settings): Promise<void> {
   const { WEB_CONCURRENCY, STOP_TIMEOUT, METRICS_PORT, METRICS_HOST, RATE_LIMIT, AUTH_FAILURE_LIMIT } = settings;
   const log = new Log(settings);
-  let started = 1;
+  let forked = 1;
   let backoff = MIN_BACKOFF;
   let isStopping = false;
 
@@ -23,7 +23,7 @@ export async function supervise(settings: Settings): Promise<void> {
 
   cluster.on('listening', () => {
     backoff = MIN_BACKOFF;
-    if (!isStopping && started++ < WEB_CONCURRENCY) cluster.fork();
+    if (!isStopping && forked++ < WEB_CONCURRENCY) cluster.fork();
   });
   // A message to a worker that has just exited fails; 'exit' follows.
   cluster.on('fork', (worker) => worker.on('error', () => undefined));
@@ -33,7 +33,7 @@ export async function supervise(settings: Settings): Promise<void> {
       return;
     }
     // The first worker has written why it could not start.
-    if (started === 1) process.exit(1);
+    if (forked === 1) process.exit(1);
     const how = signal ?? `exit code ${code}`;
     log.warn(`Worker ${worker.process.pid} exited (${how}); another starts in ${backoff / 1_000} s.`, 'cluster');
     setTimeout(() => isStopping || cluster.fork(), backoff);

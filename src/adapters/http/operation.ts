@@ -8,10 +8,7 @@ import type { Request } from './server/request.js';
 /** The operationId of a handler. */
 export const OperationId = Reflector.createDecorator<string>();
 
-interface OperationOptions extends ApiOperationOptions {
-  readonly operationId: string;
-  readonly query?: QueryParameters;
-}
+type OperationOptions = ApiOperationOptions & { readonly operationId: string; readonly query?: QueryParameters };
 
 /**
  * Makes a handler an operation of the interface: part of its document, and with checks of `Accept` and the query. If it

@@ -3,15 +3,6 @@ import { Authenticator } from '../../application/keys/authenticator.js';
 import { PetService } from '../../application/pets/pet.service.js';
 import { remindOfSunset } from '../http/pets/deprecation.js';
 
-/** How often the uses of API keys are stored, in milliseconds. */
-const RECORD_INTERVAL = 5_000;
-
-/** How often expired idempotency keys are deleted, in milliseconds. */
-const DELETE_INTERVAL = 60_000;
-
-/** How often the log warns of an operation that was to be removed, in milliseconds. */
-const REMIND_INTERVAL = 86_400_000;
-
 const logger = new Logger('petstore');
 
 /** What the service does periodically. A task that fails is logged, and runs again at its next interval. */
@@ -28,9 +19,10 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   onModuleInit(): void {
     remindOfSunset();
     this.timers.push(
-      setInterval(() => void this.recordUses(), RECORD_INTERVAL).unref(),
-      setInterval(() => void this.deleteIdempotencyKeys(), DELETE_INTERVAL).unref(),
-      setInterval(remindOfSunset, REMIND_INTERVAL).unref(),
+      setInterval(() => void this.recordUses(), 5_000).unref(),
+      setInterval(() => void this.deleteIdempotencyKeys(), 60_000).unref(),
+      // Daily.
+      setInterval(remindOfSunset, 86_400_000).unref(),
     );
   }
 

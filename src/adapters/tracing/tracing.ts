@@ -3,7 +3,6 @@ import {
   type Attributes,
   context,
   diag,
-  DiagLogLevel,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -39,7 +38,7 @@ const logger = new Logger('tracing');
 let warnedAt = -Infinity;
 
 const ignore = () => undefined;
-diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
+diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore });
 setGlobalErrorHandler(warn);
 
 /** Traces requests, commits and queries with the OpenTelemetry SDK, which reads the `OTEL_*` variables itself. */

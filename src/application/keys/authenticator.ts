@@ -3,16 +3,14 @@ import { ApiKey, digestOf, isIssuedKey, keyState } from '../../domain/keys/api-k
 import { addUse, ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRejected } from '../errors.js';
 
-/** How long a valid key is cached, in milliseconds. On PostgreSQL and MariaDB a revoked key is accepted for as long. */
-const CACHE_TTL = 4_000;
-
 /** Checks the API keys of requests, and records their uses. */
 export class Authenticator {
   private readonly configured: ReadonlyMap<string, ApiKey>;
   /** Valid keys by their text, with the version of the database at which they were read. */
   private readonly cache = new LRUCache<string, { readonly key: ApiKey; readonly version: number | undefined }>({
     max: 10_000,
-    ttl: CACHE_TTL,
+    // In milliseconds. On PostgreSQL and MariaDB a revoked key is accepted for as long.
+    ttl: 4_000,
   });
   /** Uses that are not stored yet, by the digest of the key. */
   private readonly unrecorded = new Map<string, KeyUse>();
@@ -59,7 +57,7 @@ export class Authenticator {
   }
 
   private async check(text: string): Promise<ApiKey> {
-    // Before the read: the key may change during it.
+    // Before the read: the key may change during it. Its time in the cache begins here.
     const [version, start] = [this.keys.version(), performance.now()];
     const digest = digestOf(text);
     const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);

@@ -27,13 +27,9 @@ export function keyState({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'e
   return expiresAt && expiresAt.getTime() <= at ? 'expired' : 'valid';
 }
 
-const MAX_NAME_LENGTH = 64;
-
-const RETIRED = '.old';
-
-/** The name of a rotated key until it expires, such as `shop.old` for `shop`; a long name is cut before the dot. */
+/** The name of a rotated key until it expires, such as `shop.old` for `shop`; the whole has at most 64 characters. */
 export function retiredName(name: string): string {
-  return name.slice(0, MAX_NAME_LENGTH - RETIRED.length) + RETIRED;
+  return `${name.slice(0, 60)}.old`;
 }
 
 /** The prefix by which scanners for leaked secrets recognise a key. */
@@ -43,8 +39,6 @@ export const KEY_MARK = 'pets_';
 export const KEY_RANDOM_LENGTH = 30;
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-
-const PREFIX_LENGTH = KEY_MARK.length + 4;
 
 /** The text of a key: `pets_`, 30 random base62 digits, and their CRC-32 as 6 base62 digits. */
 export function keyText(random = randomDigits()): string {
@@ -58,9 +52,9 @@ export function isIssuedKey(text: string): boolean {
   return text === keyText(text.slice(KEY_MARK.length, KEY_MARK.length + KEY_RANDOM_LENGTH));
 }
 
-/** The part of a key that may be shown. */
+/** The part of a key that may be shown: the mark and four random digits. */
 export function keyPrefix(text: string): string {
-  return text.slice(0, PREFIX_LENGTH);
+  return text.slice(0, KEY_MARK.length + 4);
 }
 
 function randomDigits(): string {

@@ -25,7 +25,7 @@ function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]
   const instance = new dto();
   // A declared property exists, whether it has a value or not.
   const fields = Object.keys(instance);
-  // Reversed: of several values the first is validated.
+  // Reversed: of several values of a name `fromEntries` keeps the last, but the first is to be validated.
   Object.assign(instance, Object.fromEntries(members.filter(([name]) => fields.includes(name)).toReversed()));
   const broken = new Map(validateSync(instance, OPTIONS).map(({ property, constraints }) => [property, constraints]));
   const faults: ApiError[] = [];

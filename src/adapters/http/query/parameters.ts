@@ -7,7 +7,7 @@ import { didYouMean } from '../errors/did-you-mean.js';
 interface QueryParameter {
   readonly description: string;
   readonly schema: SchemaObject | ReferenceObject;
-  readonly rule: (value: string) => string | undefined;
+  readonly rule?: (value: string) => string | undefined;
 }
 
 /** The query parameters of an operation, by name. */
@@ -19,7 +19,7 @@ export function parseQuery(query: URLSearchParams, parameters: QueryParameters):
   const faults: ApiError[] = [];
   const given: Record<string, string> = {};
   for (const [name, value] of query) {
-    const rule = names.includes(name) ? parameters[name]?.rule(value) : undefined;
+    const rule = names.includes(name) ? parameters[name]?.rule?.(value) : undefined;
     if (!names.includes(name)) {
       const has = `It has ${names.join(', ') || 'none'}.`;
       const message = `${quoted(name)} is not a query parameter of this operation. ${has}${didYouMean(name, names)}`;

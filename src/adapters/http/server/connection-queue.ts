@@ -6,9 +6,6 @@ import { Response } from './response.js';
 /** The most pending requests of a connection; what a client pipelines beyond them is not handled. */
 const MAX_PENDING = 256;
 
-/** How long a connection is still read after its last response, in milliseconds. */
-const LINGER = 2_000;
-
 const ignore = () => undefined;
 
 /**
@@ -69,7 +66,7 @@ export class ConnectionQueue {
     }
     latest.req.error = error;
     latest.shouldKeepAlive = false;
-    // Its response has been sent.
+    // The response was sent before the whole body had arrived.
     if (!current) this.linger();
     else if (latest === current && !latest.headersSent) sendError(latest, error);
   }
@@ -104,14 +101,14 @@ export class ConnectionQueue {
   };
 
   /**
-   * Half-closes, and discards what the client still sends for a moment: closing a socket with unread bytes resets the
-   * connection, which can destroy the response on its way (RFC 9112, section 9.6).
+   * Half-closes, and discards what the client still sends for two seconds: closing a socket with unread bytes resets
+   * the connection, which can destroy the response on its way (RFC 9112, section 9.6).
    */
   private linger(): void {
     this.current = undefined;
     this.socket.end();
     this.socket.resume();
-    const timeout = setTimeout(() => this.socket.destroy(), LINGER);
+    const timeout = setTimeout(() => this.socket.destroy(), 2_000);
     this.socket.once('close', () => clearTimeout(timeout));
   }
 

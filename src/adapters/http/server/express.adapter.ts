@@ -13,15 +13,6 @@ import { Request } from './request.js';
 import { Response } from './response.js';
 import { closeGracefully } from './shutdown.js';
 
-/** The timeout for the head of a request, in milliseconds. */
-const HEADERS_TIMEOUT = 10_000;
-
-/** How much of a body is read ahead, in bytes: even a chunk of one byte takes 380 bytes of memory. */
-const HIGH_WATER_MARK = 4_096;
-
-/** The timeout of a connection whose client does not read a response, in milliseconds. */
-const IDLE_TIMEOUT = 30_000;
-
 /**
  * Nest on Express, with a queue for each connection, and with request and response classes that already have Express's
  * prototypes: Express would set the prototype of every request and response, which halves the throughput.
@@ -46,15 +37,15 @@ export class PetStoreAdapter extends ExpressAdapter {
 
   override initHttpServer(): void {
     const app = this.getInstance<express.Express>();
-    // Express sets the prototype of each request to `app.request`: nothing changes if that is its prototype already.
-    // Each application has classes of its own, because Express reads `app` from the prototype.
+    // Express reads `app` from the prototypes, so each application has classes of its own. Express sets the prototype
+    // of each request to `app.request`: nothing changes if that is its prototype already.
     class AppRequest extends Request {}
     class AppResponse extends Response {}
     const { REQUEST_TIMEOUT, KEEP_ALIVE_TIMEOUT, STATEMENT_TIMEOUT, MAX_CONNECTIONS } = this.settings;
     const databaseTimeout = POOL_TIMEOUT + STATEMENT_TIMEOUT;
     app.request = Object.assign(AppRequest.prototype, { app, databaseTimeout });
     app.response = Object.assign(AppResponse.prototype, { app });
-    const headersTimeout = Math.min(HEADERS_TIMEOUT, REQUEST_TIMEOUT);
+    const headersTimeout = Math.min(10_000, REQUEST_TIMEOUT);
     const server = createServer({
       IncomingMessage: AppRequest,
       ServerResponse: AppResponse,
@@ -63,13 +54,14 @@ export class PetStoreAdapter extends ExpressAdapter {
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
       requireHostHeader: false,
-      highWaterMark: HIGH_WATER_MARK,
+      // How much of a body is read ahead, in bytes: even a chunk of one byte takes 380 bytes of memory.
+      highWaterMark: 4_096,
     });
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
-    // No connection that waits for its response may time out.
-    server.timeout = Math.max(IDLE_TIMEOUT, databaseTimeout + 1_000);
+    // A client that does not read a response has 30 s; no connection that waits for its response may time out.
+    server.timeout = Math.max(30_000, databaseTimeout + 1_000);
     server.maxConnections = MAX_CONNECTIONS;
     // The total size is limited instead: beyond a count Node would drop headers silently.
     server.maxHeadersCount = 0;

@@ -4,9 +4,6 @@ import express from 'express';
 import type { FinishedRequest } from '../../../application/finished-request.js';
 import type { Request } from './request.js';
 
-/** The most bytes of an unread body that are read and discarded, so that the connection can be reused. */
-const MAX_DISCARDED = 65_536;
-
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
 const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse, 'prototype'> &
   (new (request: Request) => express.Response & { req: Request });
@@ -50,7 +47,7 @@ export class Response extends ExpressResponse {
 // Express's prototype below ours, and Node's below Express's.
 Object.setPrototypeOf(Response.prototype, express.response);
 
-/** Whether the request has a body of more than 64 KiB, or of a length that is not known beforehand. */
+/** Whether a body is too large to be discarded for the next request: over 64 KiB, or of unknown length. */
 function hasLargeBody({ headers }: Request): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > MAX_DISCARDED;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 65_536;
 }

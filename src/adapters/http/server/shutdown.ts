@@ -7,21 +7,12 @@ import { Logger } from '@nestjs/common';
 import type { HttpSettings } from '../http-settings.js';
 import type { ConnectionQueue } from './connection-queue.js';
 
-/** How long requests on kept-alive connections are still handled after the server has stopped listening, in ms. */
-const STOP_LINGER = 1_000;
-
 /**
  * How long a worker keeps connections alive after it has stopped listening, in milliseconds. By then all workers have
  * stopped listening, even on a busy machine.
  * A client whose connection is closed opens another one at once, which is reset if it arrives as the last worker stops.
  */
 const WORKER_SETTLE = 200;
-
-/** For how many turns of the event loop the server waits at most for a short one before it stops listening. */
-const MAX_TURNS = 200;
-
-/** The longest short turn, in milliseconds. In a longer one a connection may have arrived after the last accept. */
-const SHORT_TURN = 0.2;
 
 const logger = new Logger('http');
 
@@ -44,7 +35,7 @@ export async function closeGracefully(
   const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
   if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
   for (const queue of queues.values()) queue.stop();
-  await Promise.race([closed, delay(STOP_LINGER, undefined, { ref: false })]);
+  await Promise.race([closed, delay(1_000, undefined, { ref: false })]);
   server.closeIdleConnections();
   await closed;
   clearTimeout(timeout);
@@ -62,15 +53,15 @@ function cutOff(queues: ReadonlyMap<Duplex, ConnectionQueue>): void {
 }
 
 /**
- * Resolves after a short turn of the event loop, or after `MAX_TURNS`: connections that arrive between the last accept
- * and the end of listening are reset.
+ * Resolves after a turn of the event loop of less than 0.2 ms, or after 200 turns: during a longer one a connection may
+ * have arrived after the last accept, which the end of listening would reset.
  */
 async function untilShortTurn(): Promise<void> {
   // Ends the current turn.
   await immediate();
-  for (let turn = 0; turn < MAX_TURNS; turn++) {
+  for (let turn = 0; turn < 200; turn++) {
     const begun = performance.now();
     await immediate();
-    if (performance.now() - begun < SHORT_TURN) return;
+    if (performance.now() - begun < 0.2) return;
   }
 }
