@@ -11,6 +11,7 @@ import { HttpSettings } from '../http-settings.js';
 import { ALWAYS, BY_STATUS, DEPRECATED, headers } from './headers.js';
 import { BODY_FAILURES, SHARED_FAILURES, UNREADABLE } from './responses.js';
 import { schemas } from './schemas.js';
+import packageJson from '../../../../package.json' with { type: 'json' };
 
 const DESCRIPTION = `A catalogue of animals offered in a store.
 
@@ -31,7 +32,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .setOpenAPIVersion('3.1.0')
     .setTitle('Pet store')
     .setDescription(DESCRIPTION)
-    .setVersion('1.0.0')
+    .setVersion(packageJson.interfaceVersion)
     .setLicense('MIT', 'https://opensource.org/license/mit')
     .addServer('{base_url}', 'Production', { base_url: { default: PRODUCTION_BASE_URL } })
     .addServer('{staging_base_url}', 'Staging', { staging_base_url: { default: STAGING_BASE_URL } })

@@ -4,7 +4,10 @@ import type { LastingUrl } from '../database-url.js';
 /** An int64 column: exact, whatever the driver makes of it. */
 export const int64: EntitySchemaColumnOptions = {
   type: 'bigint',
-  transformer: { from: BigInt, to: String },
+  transformer: {
+    from: (value: string | bigint | null) => (value === null ? null : BigInt(value)),
+    to: (value: bigint | null | undefined) => value?.toString() ?? value,
+  },
 };
 
 /** The column `id`, whose values the database generates. Only an `integer` can be SQLite's AUTOINCREMENT. */
