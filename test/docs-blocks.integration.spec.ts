@@ -129,7 +129,8 @@ beforeEach(async () => {
   for (const name of files) symlinkSync(resolve(name), join(folder, name));
   symlinkSync(program, join(folder, 'dist'));
   // Newer than all of them, so that `npm start` does not build again.
-  utimesSync(join(program, 'src', 'main.js'), new Date(), new Date());
+  const later = new Date(Date.now() + 1_000);
+  utimesSync(join(program, 'src', 'main.js'), later, later);
 });
 
 afterEach(async () => {
