@@ -1,5 +1,6 @@
 import { DynamicModule, Module } from '@nestjs/common';
 import { HttpModule } from './adapters/http/http.module.js';
+import { PetsController } from './adapters/http/pets/pets.controller.js';
 import type { DatabaseObserver } from './adapters/persistence/database-observer.js';
 import { PersistenceModule } from './adapters/persistence/persistence.module.js';
 import { ScheduledTasks } from './adapters/schedule/scheduled-tasks.js';
@@ -41,7 +42,7 @@ export class AppModule {
     const application = ApplicationModule.of(settings, observers);
     return {
       module: AppModule,
-      imports: [application, HttpModule.of(settings, application)],
+      imports: [application, HttpModule.of(settings, application, [PetsController])],
       // For their lifecycle hooks.
       providers: observers.map((observer) => ({ provide: observer.constructor, useValue: observer })),
     };

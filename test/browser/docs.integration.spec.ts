@@ -67,7 +67,7 @@ describe('the docs page in a browser', () => {
 
   /** The block of an operation, opened. */
   async function open(operation: string) {
-    const block = page.locator(`[id="operations-pets-${operation}"]`);
+    const block = page.locator(`[id^="operations-"][id$="-${operation}"]`);
     const summary = block.locator('.opblock-summary-control');
     if ((await summary.getAttribute('aria-expanded')) === 'false') await summary.click();
     await block.getByRole('button', { name: 'Execute' }).waitFor();

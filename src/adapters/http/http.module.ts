@@ -1,4 +1,4 @@
-import { DynamicModule, Module } from '@nestjs/common';
+import { DynamicModule, Module, Type } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
 import { RateLimits } from './auth/rate-limits.js';
@@ -7,18 +7,17 @@ import { ApiErrorFilter } from './errors/api-error.filter.js';
 import { UnmatchedController } from './errors/unmatched.controller.js';
 import { HealthController } from './health/health.controller.js';
 import { HttpSettings } from './http-settings.js';
-import { PetsController } from './pets/pets.controller.js';
 
 /** The HTTP interface. */
 @Module({})
 export class HttpModule {
-  /** `application` exports the services. */
-  static of(settings: HttpSettings, application: DynamicModule): DynamicModule {
+  /** `application` exports the services that the `controllers` of the resources need. */
+  static of(settings: HttpSettings, application: DynamicModule, controllers: readonly Type[]): DynamicModule {
     return {
       module: HttpModule,
       imports: [application],
       // In the order of the routes: the one that matches everything is the last.
-      controllers: [PetsController, HealthController, DocsController, UnmatchedController],
+      controllers: [...controllers, HealthController, DocsController, UnmatchedController],
       providers: [
         { provide: HttpSettings, useValue: settings },
         { provide: RateLimits, useFactory: () => RateLimits.open(settings) },

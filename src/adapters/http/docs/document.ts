@@ -10,7 +10,7 @@ import {
 import { HttpSettings } from '../http-settings.js';
 import { ALWAYS, BY_STATUS, DEPRECATED, headers } from './headers.js';
 import { BODY_FAILURES, SHARED_FAILURES, UNREADABLE } from './responses.js';
-import { schemas } from './schemas.js';
+import { schemas, tags } from './schemas.js';
 import packageJson from '../../../../package.json' with { type: 'json' };
 
 const DESCRIPTION = `A catalogue of animals offered in a store.
@@ -38,9 +38,9 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .addServer('{staging_base_url}', 'Staging', { staging_base_url: { default: STAGING_BASE_URL } })
     .addSecurity('apiKey', { type: 'http', scheme: 'bearer' })
     .addSecurityRequirements('apiKey')
-    .addTag('pets', 'The animals of the catalogue.')
     .build();
   config.info.contact = { name: 'The operator of the service, who issues the API keys' };
+  config.tags = tags;
   config.components = { ...config.components, responses: { Unreadable: UNREADABLE }, headers, schemas };
   const { paths, ...document } = SwaggerModule.createDocument(app, config, { onlyIncludeDecoratedEndpoints: true });
   const relative: OpenAPIObject['paths'] = {};

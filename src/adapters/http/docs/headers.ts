@@ -4,7 +4,7 @@ import type { HeaderObject, HeadersObject } from '@nestjs/swagger';
 export const headers = {
   RequestId: always('Identifies the request in the log: its own `X-Request-Id` if that was valid, else a new one.'),
   NextPage: sometimes('The address of the next page, `rel="next"` (RFC 8288); absent on the last page.'),
-  Location: always('The address of the new animal.'),
+  Location: always('The address of what was added.'),
   Replayed: sometimes('`true` if an earlier request with the same `Idempotency-Key` added the animal, else absent.'),
   Challenge: always('How to authenticate (RFC 6750, section 3); `error="invalid_token"` if a key was sent.'),
   RetryAfter: always('The number of seconds to wait before a retry.', 'integer'),

@@ -4,6 +4,7 @@ import { PetNotFound } from '../../../application/errors.js';
 import { type PageQuery, PetService, type SentIdempotencyKey } from '../../../application/pets/pet.service.js';
 import type { Pet } from '../../../domain/pets/pet.js';
 import { JsonObject } from '../body/body.decorator.js';
+import { namedTag } from '../docs/schemas.js';
 import { ApiError } from '../errors/api-error.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { HttpSettings } from '../http-settings.js';
@@ -28,7 +29,7 @@ class PetIdPipe implements PipeTransform<string, bigint> {
  * The operations on pets. Responses are sent by `sendJson` instead of returned: int64s must be exact, and Node 20 has
  * no `JSON.rawJSON`.
  */
-@ApiTags('pets')
+@ApiTags(namedTag('pets', 'The animals of the catalogue.'))
 @Controller('v1/pets')
 export class PetsController {
   private readonly cache = new ResponseCache();
