@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { EntityManager, QueryFailedError } from 'typeorm';
-import { Database, WorkKind } from './database.js';
+import { Database, late, WorkKind } from './database.js';
 
 /** How many batches of a Batcher a server has in flight: it runs one while the process reads the rows of another. */
 const BATCHES_IN_FLIGHT = 2;
@@ -25,8 +25,8 @@ export class Batcher<Item, Result> {
 
   /**
    * `work` processes a batch, and resolves to the results in the same order; an Error in the place of a result fails
-   * its item alone. A query that fails changed nothing, and each item is run again alone; any other error fails
-   * the whole batch. A batch has at most `maxBatch` items, so that the first does not wait for long.
+   * its item alone. A query that fails by its own fault changed nothing, and each item is run again alone; any other
+   * error fails the whole batch. A batch has at most `maxBatch` items, so that the first does not wait for long.
    */
   constructor(
     private readonly database: Database,
@@ -64,9 +64,14 @@ export class Batcher<Item, Result> {
     });
   }
 
-  private async flush(batch: readonly Pending<Item, Result>[]): Promise<void> {
+  private async flush(all: readonly Pending<Item, Result>[]): Promise<void> {
+    const now = performance.now();
+    for (const { deadline, reject } of all) if (deadline <= now) reject(late());
+    const batch = all.filter(({ deadline }) => deadline > now);
+    const last = batch.at(-1);
+    if (!last) return;
     const items = new Map(batch.map(({ name, item }) => [name, item]));
-    const results = await this.run([...items.values()], batch[0]!.deadline);
+    const results = await this.run([...items.values()], last.deadline);
     const places = new Map([...items.keys()].map((name, place) => [name, place]));
     for (const { name, resolve, reject } of batch) {
       const result = results[places.get(name)!] as Result | Error;

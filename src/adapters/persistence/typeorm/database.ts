@@ -139,7 +139,8 @@ export class Database {
   }
 
   private async retry<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    for (let retries = kind === 'read' ? RETRIES : 0; ;) {
+    let retries = kind === 'read' ? RETRIES : 0;
+    while (true) {
       if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
       try {
         await this.connect();
@@ -164,8 +165,8 @@ export class Database {
   }
 
   /**
-   * Runs work on a connection. A ROLLBACK that fails leaves its transaction open, and TypeORM's `transaction` would not
-   * end it. Later writes of SQLite's only connection for writes would be part of it: acknowledged, and never committed.
+   * Runs work on a connection. TypeORM's `transaction` is not used: if its ROLLBACK fails, the transaction stays open,
+   * and later writes of SQLite's only connection for writes would join it, acknowledged and never committed.
    */
   private async runOnce<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     const runner = (kind === 'read' ? this.reads : this.writes).createQueryRunner();
@@ -217,6 +218,6 @@ export class Database {
   }
 }
 
-function late(): DatabaseUnavailable {
+export function late(): DatabaseUnavailable {
   return new DatabaseUnavailable('The database did not answer in time.');
 }
