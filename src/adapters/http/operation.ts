@@ -44,7 +44,7 @@ function acceptsJson(request: Request): boolean {
   const { accept } = request.headers;
   // An empty list excludes nothing.
   if (!accept) return true;
-  // Parameters besides the weight, such as a version or a charset, do not exclude JSON either.
+  // Parameters besides the weight, such as a version or a charset, do not exclude JSON; `accepts` reads the header.
   request.headers.accept = accept.replace(/;(?!\s*q=)[^;,]*/gi, '');
   return request.accepts('application/json') !== false;
 }

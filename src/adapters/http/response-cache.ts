@@ -9,7 +9,7 @@ export interface CachedResponse {
 
 /**
  * Responses by request target and version of the database (`PetRepository.version`). On SQLite a page of 20 pets is
- * sent twice as fast. Earlier versions are evicted in time: clearing a large cache at each write takes milliseconds.
+ * sent twice as fast. Earlier versions are left to the LRU: clearing a large cache at each write takes milliseconds.
  */
 export class ResponseCache {
   private readonly responses = new LRUCache<string, CachedResponse>({

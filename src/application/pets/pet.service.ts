@@ -46,7 +46,7 @@ export class PetService {
    * Rejects with `IdempotencyKeyReused` if the key was used with another payload, and with `IdempotencyInProgress` if
    * the first request with it does not finish in time.
    */
-  create(sent: Omit<NewPet, 'status'> & Partial<NewPet>, key?: SentIdempotencyKey): Promise<Added> {
+  create(sent: Omit<NewPet, 'status'> & Partial<Pick<NewPet, 'status'>>, key?: SentIdempotencyKey): Promise<Added> {
     const pet = { ...sent, status: sent.status ?? DEFAULT_STATUS };
     return this.pets.add(pet, key && { ...key, fingerprint: fingerprint(pet), at: new Date() });
   }
@@ -86,6 +86,7 @@ export function writeCursor(id: bigint, status: PetStatus | undefined): string {
 /** The id that the page follows; throws `CursorRejected` if the cursor is damaged or belongs to another filter. */
 function readCursor(cursor: string, status: PetStatus | undefined): bigint {
   const [, digits = ''] = /^1:[a-z]*:(\d{1,19}):/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  // Without a match it is 0, whose cursor is another.
   const id = BigInt(digits);
   if (!isInt64(id) || cursor !== writeCursor(id, status)) throw new CursorRejected();
   return id;

@@ -41,7 +41,7 @@ function apiErrorOf(error: unknown): ApiError {
   if (error instanceof IdempotencyKeyReused) return ApiError.of('idempotency_key_reused');
   if (error instanceof IdempotencyInProgress) return ApiError.of('idempotency_in_progress', RETRY_AFTER);
   if (error instanceof DatabaseUnavailable) return ApiError.of('service_unavailable', RETRY_AFTER);
-  // Nest makes one of an error of Express, too.
+  // Nest turns the errors of Express into HttpExceptions, too.
   const status = error instanceof HttpException ? error.getStatus() : 500;
   if (status === 404) return ApiError.of('route_not_found');
   return status < 500 ? new ApiError('bad_request', 'The request cannot be read.') : ApiError.of('internal_error');

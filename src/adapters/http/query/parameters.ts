@@ -19,7 +19,7 @@ export function parseQuery(query: URLSearchParams, parameters: QueryParameters):
   const faults: ApiError[] = [];
   const given: Record<string, string> = {};
   for (const [name, value] of query) {
-    const rule = names.includes(name) ? parameters[name]?.rule?.(value) : undefined;
+    const rule = parameters[name]?.rule?.(value);
     if (!names.includes(name)) {
       const has = `It has ${names.join(', ') || 'none'}.`;
       const message = `${quoted(name)} is not a query parameter of this operation. ${has}${didYouMean(name, names)}`;

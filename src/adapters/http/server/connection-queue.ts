@@ -17,7 +17,7 @@ export class ConnectionQueue {
   private current: Response | undefined;
   private readonly pending: Response[] = [];
 
-  /** The response to the latest request, which may still be arriving; undefined if all are finished. */
+  /** The response to the latest request; undefined once that is sent and its request is complete. */
   private latest: Response | undefined;
 
   private isStopping = false;
@@ -79,6 +79,7 @@ export class ConnectionQueue {
 
   private start(response: Response): void {
     this.current = response;
+    // One that `fail` has created: Node gives it no socket, and emits no 'close'.
     if (!response.socket) {
       response.assignSocket(this.socket);
       response.once('finish', () => response.emit('close'));
@@ -96,7 +97,7 @@ export class ConnectionQueue {
     if (isLast || socket.destroyed) this.linger();
     // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody.
     else if (following?.socket) setImmediate(() => socket.destroyed || following.headersSent || this.handle(following));
-    // At once, as it is not Node's own: Node would end a half-closed connection before the next turn.
+    // One of `fail` at once: Node would end a half-closed connection before the next turn.
     else if (following) this.start(following);
   };
 

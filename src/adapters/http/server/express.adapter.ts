@@ -76,7 +76,7 @@ export class PetStoreAdapter extends ExpressAdapter {
       this.queues.get(socket)?.fail(error, request);
     });
     server.on('clientError', (error: ParserError, socket) => {
-      const request = Object.assign(new AppRequest(socket as Socket), { url: targetOf(error) });
+      const request = Object.assign(new AppRequest(socket as Socket), { url: targetOf(error), method: undefined });
       this.queues.get(socket)?.fail(parserError(error), request);
     });
     this.httpServer = server as Server;

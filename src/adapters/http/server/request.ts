@@ -37,7 +37,7 @@ export class Request extends ExpressRequest {
   async waitFor<T>(result: Promise<T>): Promise<T> {
     const startedAt = performance.now();
     const late = () => new DatabaseUnavailable('The database did not answer in time.');
-    // The database itself bounds a single wait.
+    // The first wait: `Database.admit` has the same limit.
     const value = await (this.waited === 0 ? result : within(this.databaseTimeout - this.waited, result, late));
     this.waited += performance.now() - startedAt;
     return value;

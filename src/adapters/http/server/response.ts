@@ -44,7 +44,7 @@ export class Response extends ExpressResponse {
   }
 }
 
-// Express's prototype below ours, and Node's below Express's.
+// Response inherits from Express's prototype, and that from Node's.
 Object.setPrototypeOf(Response.prototype, express.response);
 
 /** Whether a body is too large to be discarded for the next request: over 64 KiB, or of unknown length. */

@@ -7,7 +7,7 @@ import {
 import { UsageError } from '../../../../application/errors.js';
 import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
 
-/** Adds a parameter to a statement, and returns its placeholder. */
+/** Adds a parameter, in the order of the text, and returns its placeholder: `$1` on PostgreSQL, else `?`. */
 export type AddParameter = (value: unknown) => string;
 
 /** Why the database has not done what it was asked. */

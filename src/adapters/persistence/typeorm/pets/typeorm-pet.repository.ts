@@ -35,16 +35,16 @@ export class TypeOrmPetRepository extends PetRepository {
   constructor(private readonly database: Database) {
     super();
     this.adds = new Batcher(database, 'statement', 'INSERT pet', (manager, pets) => this.insert(manager, pets));
-    const addOnce = (manager: EntityManager, items: readonly Addition[]) => this.addAllOnce(manager, items);
+    const addAllOnce = (manager: EntityManager, items: readonly Addition[]) => this.addAllOnce(manager, items);
     // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
     const alone = database.dialect.isServer ? [1, Infinity] : [];
-    this.addsOnce = new Batcher(database, 'write', 'INSERT pet', addOnce, ...alone);
+    this.addsOnce = new Batcher(database, 'write', 'INSERT pet', addAllOnce, ...alone);
     this.finds = new Batcher(database, 'read', 'SELECT pet', findAll);
     this.lists = new Batcher<PetQuery, readonly Pet[]>(database, 'read', 'SELECT pet', listAll);
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
-    // Two adds of one object are two pets.
+    // A copy: the batcher would add the same object once.
     const pet = { ...newPet };
     return key ? this.addsOnce.add({ pet, key }) : this.adds.add(pet);
   }
@@ -95,7 +95,7 @@ export class TypeOrmPetRepository extends PetRepository {
     if (isFresh && stored.petId !== 0n) {
       const [pet] = await findAll(manager, [stored.petId]);
       if (pet && stored.fingerprint !== sent.fingerprint) return new IdempotencyKeyReused();
-      // As it was added, whatever has changed since.
+      // The payload is that of the first request: the pet as it was added, whatever has changed since.
       if (pet) return { pet: { id: pet.id, ...newPet }, replayed: true };
     }
     const [added] = await this.insert(manager, [newPet]);
@@ -106,8 +106,8 @@ export class TypeOrmPetRepository extends PetRepository {
   /** Stores an idempotency key with the pet id 0, or locks the stored one; resolves to the stored key. */
   private async lock(keys: Repository<StoredIdempotencyKey>, sent: IdempotencyKey): Promise<StoredIdempotencyKey> {
     try {
-      // The update of a stored key changes nothing, but is a write: on PostgreSQL a replay, too, waits for a
-      // synchronous standby: perhaps the first did not.
+      // The update changes nothing, but is a write: so a replay, too, waits for PostgreSQL's synchronous standby, for
+      // which the first request may not have waited.
       const row = { ...sent, petId: 0n };
       // `orUpdate` takes names of columns.
       await keys.createQueryBuilder().insert().values(row).orUpdate(['scope'], ['scope', 'token']).execute();
@@ -130,9 +130,9 @@ export class TypeOrmPetRepository extends PetRepository {
 
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
   // One statement for all would be slower on SQLite, which would have to compile it.
-  const statements = dialectOf(manager.dataSource).isServer ? [queries] : queries.map((each) => [each]);
+  const groups = dialectOf(manager.dataSource).isServer ? [queries] : queries.map((each) => [each]);
   const lists: Pet[][] = [];
-  for (const each of statements) lists.push(...(await selectLists(manager, each)));
+  for (const each of groups) lists.push(...(await selectLists(manager, each)));
   return lists;
 }
 
