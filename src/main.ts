@@ -22,7 +22,6 @@ async function serve(): Promise<void> {
 
 const configuredDatabase = () => lasting('DATABASE_URL', readSettings().DATABASE_URL);
 
-/** Opens the application services. `mustExist`: fails where a SQLite file would be created. */
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
   const url = mustExist ? existing(configuredDatabase()) : configuredDatabase();
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
@@ -43,7 +42,7 @@ async function check(): Promise<Finding[]> {
   return [...findings, ...(await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS.length))];
 }
 
-async function openApi(form: 'json' | 'yaml'): Promise<string> {
+async function openApi(): Promise<string> {
   const { openApiDocument } = await import('./adapters/http/docs/document.js');
   const { dump } = await import('js-yaml');
   const { Log } = await import('./adapters/log/log.js');
@@ -51,9 +50,9 @@ async function openApi(form: 'json' | 'yaml'): Promise<string> {
   const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = readSettings();
   const baseUrls = { PRODUCTION_BASE_URL, STAGING_BASE_URL };
   const settings = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...baseUrls });
-  const json = JSON.stringify(openApiDocument(await createApp(settings, new Log(settings))), null, 2);
   // By way of JSON, which has no undefined values.
-  return form === 'json' ? json : dump(JSON.parse(json), { lineWidth: -1 });
+  const document: unknown = JSON.parse(JSON.stringify(openApiDocument(await createApp(settings, new Log(settings)))));
+  return dump(document, { lineWidth: -1 }).trimEnd();
 }
 
 /** What the user can mend is one line; a fault of the program has its stack. */

@@ -86,7 +86,8 @@ describe('petstore keys', () => {
   });
 
   it('list shows each key with its times and state, and never its text', async () => {
-    const { key } = await command.keys.create('shop', new Date('2099-01-31'));
+    setWallClock(Date.parse('2098-01-31'));
+    const { key } = await command.keys.create('shop', 365 * DAY);
     authenticator.noteUse(key);
     await authenticator.recordUses();
     const { text } = await command.keys.create('till');
@@ -132,10 +133,6 @@ describe('petstore keys', () => {
     expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
       ['shop', '2', '1970-01-03 00:00:00Z'],
       ['till', '1', '1970-01-02 00:00:00Z'],
-    ]);
-    expect(await json('keys callers')).toMatchObject([
-      { name: 'shop', calls: 2 },
-      { name: 'till', calls: 1 },
     ]);
   });
 });

@@ -181,7 +181,7 @@ describe('what the document describes', () => {
 
   it('includes the errors of an API key', async () => {
     const { app } = service;
-    const expired = await app.get(ApiKeyService).create('expired', new Date(0));
+    const expired = await app.get(ApiKeyService).create('expired', 0);
     const revoked = await app.get(ApiKeyService).create('revoked');
     await app.get(ApiKeyService).revoke('revoked');
     const withKey = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });

@@ -55,13 +55,12 @@ describe('a command that only reads', () => {
 });
 
 describe('check', () => {
-  it('prints warnings, failures and a summary, and everything with --verbose or --json', async () => {
+  it('prints warnings, failures and a summary, and everything with --verbose', async () => {
     const warned = await outputOf('check');
     expect(warned).toContain('warn');
     expect(warned).toMatch(/none failed, 1 warning\.\n$/);
     expect(warned).not.toMatch(/^ok/m);
     expect(await outputOf('check', '--verbose')).toMatch(/^ok +PORT +3000$/m);
-    expect(JSON.parse(await outputOf('check', '--json'))).toContainEqual({ name: 'PORT', state: 'ok', found: '3000' });
     expect(readdirSync(folder().path)).toEqual([]);
     const { code, err } = await folder().run(['check'], { PORT: 'http' });
     expect([code, err]).toEqual([1, '1 check failed: settings.\n']);

@@ -40,7 +40,9 @@ describe('a start', () => {
   it('fails if the SQLite file is no database, and leaves it as it is', async () => {
     writeFileSync(join(folder().path, 'note'), 'no database');
     mkdirSync(join(folder().path, 'folder'));
-    for (const file of ['note', 'folder', 'note/pets.sqlite', '/dev/null']) {
+    const ofNote = await startError({ DATABASE_URL: 'sqlite:note' });
+    expect(ofNote).toBe('The database cannot be used. file is not a database.\n');
+    for (const file of ['folder', 'note/pets.sqlite']) {
       const message = await startError({ DATABASE_URL: `sqlite:${file}` });
       expect(message).toContain(`"${file}" must be a SQLite database`);
     }

@@ -83,11 +83,13 @@ export function describeApiKeyRepository(kind: StoreKind): void {
 
     it('are listed oldest first, whatever their state', async () => {
       const at = (milliseconds: number) => new Date(CREATED.getTime() + milliseconds);
-      const third = newKey({ digest: digest(1), createdAt: at(2), revokedAt: at(5) });
+      const third = newKey({ digest: digest(1), createdAt: at(2) });
       const first = newKey({ digest: digest(3), createdAt: at(0), expiresAt: new Date(0) });
       const second = newKey({ digest: digest(2), createdAt: at(1) });
-      for (const key of [third, first, second]) await keys.add(key);
-      expect(await keys.list()).toEqual([first, second, third]);
+      await keys.add(third);
+      await keys.revoke(third.digest, at(5));
+      for (const key of [first, second]) await keys.add(key);
+      expect(await keys.list()).toEqual([first, second, { ...third, revokedAt: at(5) }]);
     });
 
     it('are revoked once, alone, and only if they exist', async () => {

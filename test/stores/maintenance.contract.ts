@@ -45,7 +45,8 @@ export function describeCopy(from: StoreKind, to: StoreKind): void {
       await Promise.all(news.slice(550).map((pet) => store.pets.add(pet)));
       const { pet: once } = await store.pets.add(newPet(), idempotencyKey());
       await store.keys.add(newKey());
-      await store.keys.add(newKey({ digest: digest(2), expiresAt: LATER, revokedAt: LATER }));
+      await store.keys.revoke(digest(1), LATER);
+      await store.keys.add(newKey({ digest: digest(2), expiresAt: LATER }));
       await store.keys.recordUses([use({ getPetCalls: 3 })]);
       const far = 2n ** 63n - 10n;
       for (const id of [9007199254740993n, 9007199254740995n, far])

@@ -120,7 +120,7 @@ export function describeMigrations(kind: StoreKind): void {
         const { status, body } = await service.send('/v1/pets', { headers: as(keys[state]) });
         expect([status, body]).toEqual([401, expect.stringContaining(`"api_key_${state}"`)]);
       }
-      const uses = (await service.app.get(ApiKeyService).uses()).sort((a, b) => (a.name < b.name ? -1 : 1));
+      const uses = (await service.app.get(ApiKeyService).callers()).sort((a, b) => (a.name < b.name ? -1 : 1));
       const shown = uses.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt?.getFullYear()]);
       expect(shown).toEqual(['old shop', 'shop', 'till'].map((name) => [name, 1, 2026]));
     });

@@ -1,6 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
-import { copyFileSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseUnavailable } from '../../src/application/errors.js';
@@ -155,14 +166,12 @@ describe('a SQLite file', () => {
     expect(await rawQuery(`sqlite:${file}`, 'SELECT count(*) FROM pet')).toEqual([[2]]);
   });
 
-  it.each([
-    ['that is no database', 'text'],
-    ['that is a folder', 'folder'],
-  ])('%s is rejected with a message that names it', async (_which, name) => {
-    mkdirSync(join(folder, 'folder'));
-    copyFileSync('package.json', join(folder, 'text'));
-    await expect(openStoreAt(`sqlite:${join(folder, name)}`)).rejects.toThrow(
-      new RegExp(`${name}" must be a SQLite database`),
-    );
+  it('that is no database is rejected, and left as it is', async () => {
+    const text = join(folder, 'text');
+    writeFileSync(text, 'no database');
+    await expect(openStoreAt(`sqlite:${text}`)).rejects.toThrow('file is not a database');
+    expect(readFileSync(text, 'utf8')).toBe('no database');
+    const message = `"${folder}" must be a SQLite database or a new file`;
+    await expect(openStoreAt(`sqlite:${folder}`)).rejects.toThrow(message);
   });
 });

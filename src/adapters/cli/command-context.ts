@@ -17,7 +17,8 @@ export interface CommandContext {
   /** Opens the database for as long as `use` takes. `mustExist`: fails where a SQLite file would be created. */
   readonly withServices: <T>(use: (services: Services) => Promise<T>, mustExist?: boolean) => Promise<T>;
   readonly check: () => Promise<Finding[]>;
-  readonly openApi: (form: 'json' | 'yaml') => Promise<string>;
+  /** The OpenAPI document as YAML. */
+  readonly openApi: () => Promise<string>;
   /** Writes a line to standard output. */
   readonly print: (line: string) => void;
 }

@@ -11,16 +11,14 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .command('check')
     .description('check the settings, the database, the keys and the files; change nothing')
     .option('--verbose', 'print the checks that passed, too')
-    .option('--json', 'print an array of objects: name, state (ok, warn or fail), found, advice')
-    .action(async ({ json, verbose }: { json?: true; verbose?: true }) => {
+    .action(async ({ verbose }: { verbose?: true }) => {
       const findings = await check();
       const shown = findings.filter(({ state }) => verbose ?? state !== 'ok');
-      if (json) print(JSON.stringify(findings, null, 2));
-      else if (shown.length > 0) print(table(shown.map((each) => [each.state, each.name, words(each)])));
-      const failed = findings.filter(({ state }) => state === 'fail').map(({ name }) => name);
+      if (shown.length > 0) print(table(shown.map((each) => [each.state, each.name, words(each)])));
+      const failed = shown.filter(({ state }) => state === 'fail').map(({ name }) => name);
       if (failed.length > 0) throw new UsageError(`${plural(failed.length, 'check')} failed: ${failed.join(', ')}.`);
-      const warnings = findings.filter(({ state }) => state === 'warn').length;
-      if (!json) print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
+      const warnings = shown.filter(({ state }) => state === 'warn').length;
+      print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
     });
 
   petstore
@@ -69,6 +67,5 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
 
 function sqliteFile(url: LastingUrl): string {
   if (url.engine === 'sqlite') return url.file;
-  const tools = url.engine === 'postgres' ? 'pg_dump and pg_restore' : 'mariadb-dump and mariadb';
-  throw new UsageError(`This command is for DATABASE_URL=sqlite:FILE. For this database use ${tools}.`);
+  throw new UsageError('This command is for DATABASE_URL=sqlite:FILE. For a server use pg_dump or mariadb-dump.');
 }

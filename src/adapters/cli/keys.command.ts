@@ -1,14 +1,12 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { IssuedKey } from '../../application/keys/api-key.service.js';
-import { keyState } from '../../domain/keys/api-key.js';
 import type { CommandContext } from './command-context.js';
 import { shown, table } from './text.js';
 
 /** Adds `keys`, which creates, rotates, lists and revokes API keys. */
 export function addKeysCommand(petstore: Command, { databaseUrl, withServices, print }: CommandContext): void {
   const keys = petstore.command('keys').description('create, rotate, list and revoke API keys');
-  const json = (value: unknown) => print(JSON.stringify(value, null, 2));
 
   const printIssued = ({ text, key }: IssuedKey, quiet: boolean, sentence: string) => {
     const end = key.expiresAt ? `expires on ${shown(key.expiresAt)}` : 'never expires';
@@ -20,9 +18,9 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .command('create')
     .description('create a key; it is shown once')
     .requiredOption('--name <name>', 'name of the key, for people: 1 to 64 printable ASCII characters')
-    .option('--expires <duration>', 'lifetime of the key, such as 90d, 12h or 30m (default: never expires)', expiry)
+    .option('--expires <duration>', 'lifetime of the key, such as 90d, 12h or 30m (default: never expires)', duration)
     .option('--quiet', 'print the key only', false)
-    .action(async ({ name, expires, quiet }: { name: string; expires?: Date; quiet: boolean }) => {
+    .action(async ({ name, expires, quiet }: { name: string; expires?: number; quiet: boolean }) => {
       const issued = await withServices(({ keys }) => keys.create(name, expires));
       const url = databaseUrl();
       // Without user and password.
@@ -36,11 +34,9 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .description('create a new key with the same name; the old one becomes NAME.old and expires after the overlap')
     .argument('<key>', 'name or prefix of the old key')
     .option('--overlap <duration>', 'how long the old key stays valid, such as 7d or 30m (default: 24h)', duration)
-    .option('--expires <duration>', 'lifetime of the new key (default: that of the old one)', expiry)
     .option('--quiet', 'print the key only', false)
-    .action(async (which: string, options: { overlap?: number; expires?: Date; quiet: boolean }) => {
-      const { overlap = duration('24h'), expires, quiet } = options;
-      const issued = await withServices(({ keys }) => keys.rotate(which, overlap, expires), true);
+    .action(async (which: string, { overlap = duration('24h'), quiet }: { overlap?: number; quiet: boolean }) => {
+      const issued = await withServices(({ keys }) => keys.rotate(which, overlap), true);
       const { name, prefix, expiresAt } = issued.old;
       printIssued(issued, quiet, `Renamed the old key (${prefix}) to "${name}"; it expires on ${shown(expiresAt)}.`);
     });
@@ -49,14 +45,9 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .command('list')
     .description('list the keys: name, prefix, when created, last used and expiring, and state')
     .option('--json', 'print an array of objects: name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state')
-    .action(async ({ json: isJson }: { json?: true }) => {
-      const listed = await withServices(async ({ keys }) => {
-        const used = new Map((await keys.uses()).map((use) => [use.digest, use.lastUsedAt]));
-        return (await keys.list()).map(({ digest, ...key }) => {
-          return { ...key, lastUsedAt: used.get(digest) ?? null, state: keyState(key) };
-        });
-      }, true);
-      if (isJson) return json(listed);
+    .action(async ({ json }: { json?: true }) => {
+      const listed = await withServices(({ keys }) => keys.list(), true);
+      if (json) return print(JSON.stringify(listed, null, 2));
       const rows = listed.map((key) => [key.name, key.prefix, key.createdAt, key.lastUsedAt, key.expiresAt, key.state]);
       print(table([['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]));
     });
@@ -73,15 +64,10 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
   keys
     .command('callers')
     .description('list the keys that have called getPet, which is deprecated, and when')
-    .option('--json', 'print an array of objects: name, calls, lastCallAt')
-    .action(async ({ json: isJson }: { json?: true }) => {
-      const uses = await withServices(({ keys }) => keys.uses(), true);
-      const callers = uses
-        .map(({ name, getPetCalls: calls, lastGetPetAt: lastCallAt }) => ({ name, calls, lastCallAt }))
-        .filter(({ lastCallAt }) => lastCallAt !== null)
-        .sort((a, b) => Number(b.lastCallAt) - Number(a.lastCallAt));
-      if (isJson) return json(callers);
-      print(table([['NAME', 'CALLS', 'LAST CALL'], ...callers.map((caller) => Object.values(caller))]));
+    .action(async () => {
+      const callers = await withServices(({ keys }) => keys.callers(), true);
+      const rows = callers.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt]);
+      print(table([['NAME', 'CALLS', 'LAST CALL'], ...rows]));
     });
 }
 
@@ -92,8 +78,4 @@ function duration(text: string): number {
   const [, count, unit] = /^([1-9][0-9]{0,5})([mhd])$/.exec(text) ?? [];
   if (unit === undefined) throw new InvalidArgumentError('It must be a duration such as 90d, 12h or 30m.');
   return Number(count) * UNITS[unit]!;
-}
-
-function expiry(text: string): Date {
-  return new Date(Date.now() + duration(text));
 }

@@ -45,10 +45,7 @@ export function program(context: CommandContext): Command {
   petstore
     .command('openapi')
     .description('print the OpenAPI document')
-    .option('--json', 'print JSON instead of YAML')
-    .action(async ({ json }: { json?: true }) => {
-      context.print((await context.openApi(json ? 'json' : 'yaml')).trimEnd());
-    });
+    .action(async () => context.print(await context.openApi()));
 
   return petstore;
 }

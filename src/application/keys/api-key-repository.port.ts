@@ -39,8 +39,8 @@ function later<Time extends Date | null>(a: Time, b: Time): Time {
  */
 export abstract class ApiKeyRepository {
   /**
-   * Stores a key. Rejects and changes nothing if its digest is already stored. Rejects with `UsageError` if another key
-   * with its name is neither revoked nor expired when this key is created.
+   * Stores a key that is not revoked. Rejects and changes nothing if its digest is already stored. Rejects with
+   * `UsageError` if another key with its name is neither revoked nor expired when this key is created.
    */
   abstract add(key: ApiKey): Promise<void>;
 

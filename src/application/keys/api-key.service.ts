@@ -1,6 +1,7 @@
 import { ApiKey, digestOf, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { UsageError } from '../errors.js';
+import { Finding, ok, warn } from '../finding.js';
 
 /** A new key, and its text, which is not stored. */
 export interface IssuedKey {
@@ -8,33 +9,42 @@ export interface IssuedKey {
   readonly key: ApiKey;
 }
 
-/** Issues, rotates, lists and revokes stored API keys, and lists their uses. */
+/** What the operator may see of a stored key. */
+export interface ListedKey extends Omit<ApiKey, 'digest'> {
+  /** Null for never. */
+  readonly lastUsedAt: Date | null;
+  readonly state: ReturnType<typeof keyState>;
+}
+
+/** Issues, rotates, lists and revokes stored API keys. */
 export class ApiKeyService {
   constructor(private readonly keys: ApiKeyRepository) {}
 
-  /** Issues a key; rejects with `UsageError` if the name is invalid or that of a valid key. */
-  async create(name: string, expiresAt: Date | null = null): Promise<IssuedKey> {
+  /**
+   * Issues a key, by default one that never expires; the lifetime is in milliseconds. Rejects with `UsageError` if the
+   * name is invalid or that of a valid key.
+   */
+  async create(name: string, lifetime: number | null = null): Promise<IssuedKey> {
     if (!/^[\x21-\x7e]([\x20-\x7e]{0,62}[\x21-\x7e])?$/.test(name)) {
       throw new UsageError('The name of a key must be 1 to 64 printable ASCII characters, no space at either end.');
     }
-    const issued = this.issue(name, expiresAt);
+    const issued = this.issue(name, lifetime);
     await this.keys.add(issued.key);
     return issued;
   }
 
   /**
    * Issues a key that replaces the valid key with this name or prefix. The old key is renamed to its `retiredName` and
-   * stays valid for the overlap, in milliseconds, but no longer than before. By default the new key has the lifetime of
-   * the old one.
+   * stays valid for the overlap, in milliseconds, but no longer than before. The new key has the lifetime of the old
+   * one.
    */
-  async rotate(nameOrPrefix: string, overlap: number, expiresAt?: Date): Promise<IssuedKey & { readonly old: ApiKey }> {
+  async rotate(nameOrPrefix: string, overlap: number): Promise<IssuedKey & { readonly old: ApiKey }> {
     const found = await this.findValid(nameOrPrefix);
-    const now = Date.now();
     const lifetime = found.expiresAt && found.expiresAt.getTime() - found.createdAt.getTime();
-    const issued = this.issue(found.name, expiresAt ?? (lifetime === null ? null : new Date(now + lifetime)));
+    const issued = this.issue(found.name, lifetime);
     const retired = {
       name: retiredName(found.name),
-      expiresAt: new Date(Math.min(now + overlap, found.expiresAt?.getTime() ?? Infinity)),
+      expiresAt: new Date(Math.min(Date.now() + overlap, found.expiresAt?.getTime() ?? Infinity)),
     };
     if (!(await this.keys.rotate(found, retired, issued.key))) {
       throw new UsageError(`The key "${found.name}" has just been changed by another command. Try again.`);
@@ -54,9 +64,12 @@ export class ApiKeyService {
     }
   }
 
-  /** All stored keys, oldest first. */
-  list(): Promise<ApiKey[]> {
-    return this.keys.list();
+  /** All stored keys without their digests, oldest first. */
+  async list(): Promise<ListedKey[]> {
+    const used = new Map((await this.keys.uses()).map(({ digest, lastUsedAt }) => [digest, lastUsedAt]));
+    return (await this.keys.list()).map(({ digest, ...key }) => {
+      return { ...key, lastUsedAt: used.get(digest) ?? null, state: keyState(key) };
+    });
   }
 
   /** Revokes the valid key with this name or prefix. */
@@ -67,10 +80,12 @@ export class ApiKeyService {
     return { ...key, revokedAt };
   }
 
-  /** The recorded uses of each key, with its current name. */
-  async uses(): Promise<KeyUse[]> {
+  /** The uses of the keys that have called getPet, the latest call first, with the current names. */
+  async callers(): Promise<KeyUse[]> {
     const names = new Map((await this.keys.list()).map(({ digest, name }) => [digest, name]));
-    return (await this.keys.uses()).map((use) => ({ ...use, name: names.get(use.digest) ?? use.name }));
+    const callers = (await this.keys.uses()).filter(({ lastGetPetAt }) => lastGetPetAt !== null);
+    callers.sort((a, b) => Number(b.lastGetPetAt) - Number(a.lastGetPetAt));
+    return callers.map((use) => ({ ...use, name: names.get(use.digest) ?? use.name }));
   }
 
   private async findValid(nameOrPrefix: string): Promise<ApiKey> {
@@ -85,10 +100,19 @@ export class ApiKeyService {
     throw new UsageError(`No key has the name or prefix "${nameOrPrefix}". "petstore keys list" lists all keys.`);
   }
 
-  private issue(name: string, expiresAt: Date | null): IssuedKey {
+  private issue(name: string, lifetime: number | null): IssuedKey {
     const text = keyText();
     const createdAt = new Date();
+    const expiresAt = lifetime === null ? null : new Date(createdAt.getTime() + lifetime);
     const key = { digest: digestOf(text), name, prefix: keyPrefix(text), createdAt, expiresAt, revokedAt: null };
     return { text, key };
   }
+}
+
+/** Whether any key is valid, of the stored ones and those that are configured besides. */
+export function keyFinding(stored: readonly ApiKey[], configured: number): Finding {
+  const valid = stored.filter((key) => keyState(key) === 'valid').length;
+  if (valid + configured > 0) return ok('API keys', `${valid} stored, ${configured} configured`);
+  const advice = '"petstore keys create --name NAME" creates one.';
+  return warn('API keys', 'There is no valid key, and so every request is 401.', advice);
 }

@@ -33,7 +33,7 @@ describe('creating a key', () => {
     const times = { createdAt: new Date(START), expiresAt: null, revokedAt: null };
     const digest = createHash('sha256').update(text).digest('hex');
     expect(key).toEqual({ digest, name: 'shop', prefix: text.slice(0, 9), ...times });
-    expect(await service.list()).toEqual([key]);
+    expect(await keys.list()).toEqual([key]);
     expect(JSON.stringify([await keys.list(), await keys.uses()])).not.toContain(text.slice(9));
     expect(await authenticator.authenticate(text)).toEqual(key);
     expect((await service.create('till')).text).not.toBe(text);
@@ -71,7 +71,7 @@ describe('revoking a key', () => {
     setWallClock(Date.now() + 1_000);
     const revoked = { ...key, revokedAt: new Date(Date.now()) };
     expect(await service.revoke(text.slice(0, 9))).toEqual(revoked);
-    expect(await service.list()).toContainEqual(revoked);
+    expect(await keys.list()).toContainEqual(revoked);
     expect((await service.revoke('till')).name).toBe('till');
     await expect(service.revoke('till')).rejects.toThrow(/already revoked/);
     await expect(service.revoke('nobody')).rejects.toThrow(/No key has the name/);
@@ -92,20 +92,16 @@ describe('rotating a key', () => {
     expect(await authenticator.authenticate(text)).toEqual(key);
   });
 
-  it('prolongs no old key, and gives the new one the same lifetime unless another is given', async () => {
-    await service.create('shop', new Date(START + 90 * DAY));
-    await service.create('till', new Date(START + 90 * DAY));
+  it('prolongs no old key, and gives the new one the same lifetime', async () => {
+    await service.create('shop', 90 * DAY);
     setWallClock(Date.now() + 89 * DAY);
     const shop = await service.rotate('shop', 7 * DAY);
     expect([shop.old.expiresAt, shop.key.expiresAt]).toEqual([90, 179].map((days) => new Date(START + days * DAY)));
-    expect((await service.rotate('till', 7 * DAY, new Date(Date.now() + DAY))).key.expiresAt).toEqual(
-      new Date(Date.now() + DAY),
-    );
   });
 
   it('fails while the key before the last is valid, and if the key is unknown, revoked or expired', async () => {
     await expect(service.rotate('shop', DAY)).rejects.toThrow(/No key has the name/);
-    await service.create('shop', new Date(START + 2 * DAY));
+    await service.create('shop', 2 * DAY);
     await service.rotate('shop', DAY);
     await expect(service.rotate('shop', DAY)).rejects.toThrow('"shop.old" already exists');
     setWallClock(Date.now() + DAY);

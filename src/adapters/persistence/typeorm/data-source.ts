@@ -10,7 +10,7 @@ import { sqlite } from './dialects/sqlite.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-key-names.js';
-import { IdempotencyKeySchema } from './pets/idempotency-key.schema.js';
+import { IdempotencyKeySchema } from './pets/idempotency-keys.js';
 import { petSchema } from './pets/pet.schema.js';
 
 /** How long a statement of a command waits for the lock of another process on a SQLite file, in milliseconds. */

@@ -26,8 +26,8 @@ export async function migrate(
 ): Promise<string[]> {
   const dialect = dialectOf(source);
   await prepare(dialect, source.manager);
-  const { pending, unknown } = await compareMigrations(source);
-  if (unknown.length > 0) report(migratedByNewer(unknown));
+  const { pending, newer } = await compareMigrations(source);
+  if (newer) report(newer);
   if (pending.length === 0) return [];
   return source.transaction(async (manager) => {
     await manager.query(dialect.lockSchema);
@@ -36,15 +36,16 @@ export async function migrate(
   });
 }
 
-/** The names of the migrations that are not applied to a database, and of those that this build does not know. */
-async function compareMigrations(source: DataSource): Promise<Record<'pending' | 'unknown', string[]>> {
+/** The names of the migrations that are not applied to a database; a sentence if it has some of a newer release. */
+async function compareMigrations(source: DataSource): Promise<{ pending: string[]; newer: string | false }> {
   const known = source.migrations.map((each) => each.name ?? each.constructor.name);
   const executed = await new MigrationExecutor(source).getExecutedMigrations();
   // It lists the newest first.
   const applied = executed.map(({ name }) => name).reverse();
+  const unknown = applied.filter((name) => !known.includes(name));
   return {
     pending: known.filter((name) => !applied.includes(name)),
-    unknown: applied.filter((name) => !known.includes(name)),
+    newer: unknown.length > 0 && `A newer release has migrated the database: ${unknown.join(', ')}.`,
   };
 }
 
@@ -57,12 +58,12 @@ export async function requireSchema(source: DataSource, name: string): Promise<v
 
 /** Whether a database has the schema that the migrations create; indexes may be added. */
 export async function schemaFinding(source: DataSource): Promise<Finding> {
-  const { pending, unknown } = await compareMigrations(source);
+  const { pending, newer } = await compareMigrations(source);
   if (pending.length > 0) {
     const advice = '"petstore migrate" applies them, as the next start does.';
     return warn('schema', `Pending: ${pending.join(', ')}.`, advice);
   }
-  if (unknown.length > 0) return warn('schema', migratedByNewer(unknown), 'Run that release.');
+  if (newer) return warn('schema', newer, 'Run that release.');
   const tables = await differentTables(source);
   const advice = 'The schema must be the one that the migrations create.';
   if (tables.length > 0)
@@ -80,8 +81,4 @@ async function differentTables({ options, entityMetadatas }: DataSource): Promis
   const changes = upQueries.map(({ query }) => query).filter((query) => !query.startsWith('DROP INDEX'));
   const names = entityMetadatas.map(({ tableName }) => tableName);
   return names.filter((name) => changes.some((query) => new RegExp(`\\b${name}\\b`).test(query)));
-}
-
-function migratedByNewer(unknown: readonly string[]): string {
-  return `A newer release has migrated the database: ${unknown.join(', ')}.`;
 }

@@ -24,13 +24,11 @@ export type Failure =
 /** The error of a driver, as far as it tells what went wrong. */
 export type DriverError = Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
 
-/** What a database is, and how durable. A `problem` stops the service; `petstore check` warns of a `risk`. */
+/** What a database is, and whether the service can use it. */
 export interface Examination {
   readonly version: string;
   /** Why it cannot store every name exactly and durably, and what would be right; null if it can. */
   readonly problem: string | null;
-  /** The setting by which a crash of the machine can lose data, and what it should be; null if there is none. */
-  readonly risk: string | null;
 }
 
 /** What differs between the databases: the hot statements, and everything that SQL does not standardise. */

@@ -29,8 +29,7 @@ export const mariadb: Dialect = {
       WHEN @@global.read_only + 0 <> 0 THEN 'The server is read-only. DATABASE_URL must lead to the primary.'
       WHEN @@innodb_flush_log_at_trx_commit <> 1
         THEN 'A 201 would not be on disk: innodb_flush_log_at_trx_commit must be 1.'
-    END AS problem,
-    IF(@@log_bin + 0 <> 0 AND @@sync_binlog <> 1, 'sync_binlog should be 1.', NULL) AS risk`,
+    END AS problem`,
 
   begin: 'START TRANSACTION',
   lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,

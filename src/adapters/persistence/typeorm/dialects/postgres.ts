@@ -23,9 +23,7 @@ export const postgres: Dialect = {
       WHEN current_setting('server_encoding') <> 'UTF8' THEN
         concat('The encoding of the database is ', current_setting('server_encoding'), ', which cannot hold every ',
           'name exactly. Create another one: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.')
-    END AS problem,
-    CASE WHEN 'off' IN (current_setting('fsync'), current_setting('full_page_writes'))
-      THEN 'fsync and full_page_writes should be on.' END AS risk`,
+    END AS problem`,
 
   // A lock is waited for at most 2 seconds; for the same idempotency key of another instance, say.
   begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000; SELECT ${DURABLY}`,

@@ -13,7 +13,7 @@ export const sqlite: Dialect = {
   isServer: false,
   // Always durable: every connection is opened with synchronous=FULL, which is 2.
   examine: `SELECT 'SQLite ' || sqlite_version() || ', synchronous=' || synchronous AS version,
-    NULL AS problem, NULL AS risk FROM pragma_synchronous`,
+    NULL AS problem FROM pragma_synchronous`,
   begin: 'BEGIN IMMEDIATE',
   // TypeORM begins the transaction of migrations without the lock; a write takes it, even one that changes nothing.
   lockSchema: 'PRAGMA user_version = 0',

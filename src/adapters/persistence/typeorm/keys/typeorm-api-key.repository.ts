@@ -1,6 +1,6 @@
 import { EntityManager, In, IsNull, LessThan, LessThanOrEqual, Or, Repository } from 'typeorm';
 import { ApiKeyRepository, KeyUse, nameTaken } from '../../../../application/keys/api-key-repository.port.js';
-import { ApiKey, keyState } from '../../../../domain/keys/api-key.js';
+import { ApiKey } from '../../../../domain/keys/api-key.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
 import { failureOf } from '../dialects/dialect.js';
@@ -17,7 +17,9 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   add(key: ApiKey): Promise<void> {
-    return this.claimName(key.name, key.createdAt, (keys) => insert(keys, key));
+    return this.claimName(key.name, key.createdAt, async (keys) => {
+      await keys.insert({ ...key, activeName: key.name });
+    });
   }
 
   find(digest: string): Promise<ApiKey | undefined> {
@@ -41,7 +43,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
       const unchanged = { ...old, expiresAt: old.expiresAt ?? IsNull(), revokedAt: old.revokedAt ?? IsNull() };
       const { affected } = await keys.update(unchanged, { name, expiresAt, activeName: name });
       if (Number(affected) === 0) return false;
-      await insert(keys, successor);
+      await keys.insert({ ...successor, activeName: successor.name });
       return true;
     });
   }
@@ -83,11 +85,6 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 async function findAll(manager: EntityManager, digests: readonly string[]): Promise<(ApiKey | undefined)[]> {
   const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In(digests) });
   return digests.map((digest) => found.find((key) => key.digest === digest));
-}
-
-async function insert(keys: Repository<StoredApiKey>, key: ApiKey): Promise<void> {
-  const isValid = keyState(key, key.createdAt.getTime()) === 'valid';
-  await keys.insert({ ...key, activeName: isValid ? key.name : null });
 }
 
 /** Adds a use to its row, which may not exist yet. */

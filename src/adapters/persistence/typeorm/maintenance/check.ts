@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { DataSource } from 'typeorm';
-import { fail, Finding, ok, warn } from '../../../../application/finding.js';
-import { ApiKey, keyState } from '../../../../domain/keys/api-key.js';
+import { fail, Finding, ok } from '../../../../application/finding.js';
+import { keyFinding } from '../../../../application/keys/api-key.service.js';
 import { DatabaseUrl, existing } from '../../database-url.js';
 import { dialectOf } from '../data-source.js';
 import { prepare, said } from '../dialects/dialect.js';
@@ -18,26 +18,13 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number, configu
   if (url.engine === 'sqlite' && !statSync(url.file, { throwIfNoEntry: false })?.size)
     return [ok('database', 'none yet: the first start creates it'), noKeys];
   const inspect = async (source: DataSource) => {
-    const { version, risk } = await prepare(dialectOf(source), source.manager);
-    const loss = `${version}: a crash of the machine can lose data.`;
-    const database = risk === null ? ok('database', version) : warn('database', loss, risk);
+    const { version } = await prepare(dialectOf(source), source.manager);
     const schema = await schemaFinding(source);
     // Before the first migration they have no table.
     const keys = await source.manager.find(ApiKeySchema).catch(() => []);
-    return [database, schema, keyFinding(keys, configured)];
+    return [ok('database', version), schema, keyFinding(keys, configured)];
   };
   return withDataSource(existing(url), inspect, timeout).catch((error: unknown) => [
     fail('database', said(error), 'DATABASE_URL must lead to one that can be used.'),
   ]);
-}
-
-function keyFinding(stored: readonly ApiKey[], configured: number): Finding {
-  const valid = stored.filter((key) => keyState(key) === 'valid').length;
-  return valid + configured > 0
-    ? ok('API keys', `${valid} stored, ${configured} configured`)
-    : warn(
-        'API keys',
-        'There is no valid key, and so every request is 401.',
-        '"petstore keys create --name NAME" creates one.',
-      );
 }

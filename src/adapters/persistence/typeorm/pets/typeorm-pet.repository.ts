@@ -1,19 +1,13 @@
-import { EntityManager, LessThan, LessThanOrEqual, Repository } from 'typeorm';
-import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
-import {
-  Added,
-  IDEMPOTENCY_KEY_LIFETIME,
-  IdempotencyKey,
-  PetQuery,
-  PetRepository,
-} from '../../../../application/pets/pet-repository.port.js';
+import { EntityManager } from 'typeorm';
+import { IdempotencyKeyReused } from '../../../../application/errors.js';
+import { Added, IdempotencyKey, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import { dialectOf } from '../data-source.js';
 import { Database } from '../database.js';
-import { AddParameter, failureOf, insert, query } from '../dialects/dialect.js';
-import { IdempotencyKeySchema, StoredIdempotencyKey } from './idempotency-key.schema.js';
+import { AddParameter, insert, query } from '../dialects/dialect.js';
+import { deleteKeys, lockKey, storeKey } from './idempotency-keys.js';
 import { PET_COLUMNS, PetRow, toPet, toRow } from './pet.schema.js';
 
 /** A pet to add, and the idempotency key to add it with. */
@@ -21,9 +15,6 @@ interface Addition {
   readonly pet: NewPet;
   readonly key: IdempotencyKey;
 }
-
-/** How many keys are deleted at a time: SQLite takes some 10 ms for them, and does nothing else meanwhile. */
-const DELETED_AT_A_TIME = 100;
 
 /** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
 export class TypeOrmPetRepository extends PetRepository {
@@ -35,7 +26,11 @@ export class TypeOrmPetRepository extends PetRepository {
   constructor(private readonly database: Database) {
     super();
     this.adds = new Batcher(database, 'statement', 'INSERT pet', (manager, pets) => this.insert(manager, pets));
-    const addAllOnce = (manager: EntityManager, items: readonly Addition[]) => this.addAllOnce(manager, items);
+    const addAllOnce = async (manager: EntityManager, additions: readonly Addition[]) => {
+      const outcomes: (Added | Error)[] = [];
+      for (const addition of additions) outcomes.push(await this.addOnce(manager, addition));
+      return outcomes;
+    };
     // On a server a transaction with a key may have to wait for another instance, so it shares no batch.
     const alone = database.dialect.isServer ? [1, Infinity] : [];
     this.addsOnce = new Batcher(database, 'write', 'INSERT pet', addAllOnce, ...alone);
@@ -66,55 +61,19 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   deleteIdempotencyKeys(before: Date): Promise<number> {
-    return this.database.run('write', 'DELETE idempotency_key', async (manager) => {
-      const keys = manager.getRepository(IdempotencyKeySchema);
-      const oldest = await keys.find({
-        where: { at: LessThan(before) },
-        order: { at: 'ASC' },
-        take: DELETED_AT_A_TIME,
-      });
-      const last = oldest.at(-1);
-      // By its time: a key that is renewed meanwhile has a later one, and stays.
-      if (last) await keys.delete({ at: LessThanOrEqual(last.at) });
-      return oldest.length;
-    });
-  }
-
-  private async addAllOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
-    const outcomes: (Added | Error)[] = [];
-    for (const { pet, key } of additions) outcomes.push(await this.addOnce(manager, pet, key));
-    return outcomes;
+    return this.database.run('write', 'DELETE idempotency_key', (manager) => deleteKeys(manager, before));
   }
 
   /** Adds a pet unless one was added with the key. */
-  private async addOnce(manager: EntityManager, newPet: NewPet, sent: IdempotencyKey): Promise<Added | Error> {
-    const keys = manager.getRepository(IdempotencyKeySchema);
-    const stored = await this.lock(keys, sent);
-    const isFresh = sent.at.getTime() - stored.at.getTime() < IDEMPOTENCY_KEY_LIFETIME;
-    // 0: `lock` has just stored it.
-    if (isFresh && stored.petId !== 0n) {
-      const [pet] = await findAll(manager, [stored.petId]);
-      if (pet && stored.fingerprint !== sent.fingerprint) return new IdempotencyKeyReused();
-      // The payload is that of the first request: the pet as it was added, whatever has changed since.
-      if (pet) return { pet: { id: pet.id, ...newPet }, replayed: true };
-    }
+  private async addOnce(manager: EntityManager, { pet: newPet, key }: Addition): Promise<Added | Error> {
+    const stored = await lockKey(this.database.dialect, manager, key);
+    const [pet] = stored ? await findAll(manager, [stored.petId]) : [];
+    if (pet && stored?.fingerprint !== key.fingerprint) return new IdempotencyKeyReused();
+    // The payload is that of the first request: the pet as it was added, whatever has changed since.
+    if (pet) return { pet: { id: pet.id, ...newPet }, replayed: true };
     const [added] = await this.insert(manager, [newPet]);
-    await keys.update({ scope: sent.scope, key: sent.key }, { ...sent, petId: added!.pet.id });
+    await storeKey(manager, key, added!.pet.id);
     return added!;
-  }
-
-  /** Stores an idempotency key with the pet id 0, or locks the stored one; resolves to the stored key. */
-  private async lock(keys: Repository<StoredIdempotencyKey>, sent: IdempotencyKey): Promise<StoredIdempotencyKey> {
-    try {
-      // The update changes nothing, but is a write: so a replay, too, waits for PostgreSQL's synchronous standby, for
-      // which the first request may not have waited.
-      const row = { ...sent, petId: 0n };
-      // `orUpdate` takes names of columns.
-      await keys.createQueryBuilder().insert().values(row).orUpdate(['scope'], ['scope', 'token']).execute();
-    } catch (error) {
-      throw failureOf(this.database.dialect, error) === 'rowLocked' ? new IdempotencyInProgress() : error;
-    }
-    return keys.findOneByOrFail({ scope: sent.scope, key: sent.key });
   }
 
   private async insert(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
