@@ -56,11 +56,10 @@ export class AuthGuard implements CanActivate {
   }
 }
 
-function bearerToken({ headers, headersDistinct }: Request): string {
+function bearerToken({ headers }: Request): string {
   const { authorization = '' } = headers;
   const token = BEARER.exec(authorization)?.[1];
-  // Of several Authorization headers Node's `headers` has the first only.
-  if (token !== undefined && headersDistinct.authorization?.length === 1) return token;
+  if (token !== undefined) return token;
   if (/^bearer(?: |$)/i.test(authorization)) throw new KeyRejected('invalid');
   const isElsewhere = authorization !== '' || headers['x-api-key'] !== undefined;
   throw new KeyRejected('missing', isElsewhere ? NOT_BEARER : undefined);

@@ -7,7 +7,7 @@ import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HttpSettings } from '../http-settings.js';
-import type { HeaderList } from '../send.js';
+import type { HeaderList } from '../json-response.js';
 import type { Request } from '../server/request.js';
 import type { Response } from '../server/response.js';
 import { connectRedis } from './redis.js';

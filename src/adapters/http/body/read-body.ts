@@ -25,11 +25,11 @@ export async function readJsonText(request: IncomingMessage, response: ServerRes
   return bytes.toString();
 }
 
-function checkMediaType({ headers, headersDistinct }: IncomingMessage): void {
-  const [contentType = '', second] = headersDistinct['content-type'] ?? [];
+function checkMediaType({ headers }: IncomingMessage): void {
+  const { 'content-type': contentType = '' } = headers;
   const { type, parameters } = parse(contentType);
   const isJsonInUtf8 = type === 'application/json' && /^utf-8$/i.test(parameters.charset ?? 'utf-8');
-  if (second !== undefined || !isJsonInUtf8) {
+  if (!isJsonInUtf8) {
     const given = contentType === '' ? 'it is missing' : `not ${quoted(contentType)}`;
     const message = `Content-Type must be application/json, in UTF-8; ${given}.`;
     throw new ApiError('unsupported_media_type', message, ['Accept', 'application/json']);

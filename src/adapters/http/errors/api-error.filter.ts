@@ -8,7 +8,7 @@ import {
   PetNotFound,
   DatabaseUnavailable,
 } from '../../../application/errors.js';
-import type { HeaderList } from '../send.js';
+import type { HeaderList } from '../json-response.js';
 import { ApiError, sendError } from './api-error.js';
 import { ERRORS } from './error-code.js';
 

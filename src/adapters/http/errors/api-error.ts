@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ClientError } from '../../../application/errors.js';
-import { type HeaderList, sendJson } from '../send.js';
+import { type HeaderList, sendJson } from '../json-response.js';
 import { type ErrorCode, ERRORS, type FixedCode } from './error-code.js';
 
 /** An error response. */

@@ -4,7 +4,7 @@ import { DatabaseUnavailable } from '../../../application/errors.js';
 import { PetService } from '../../../application/pets/pet.service.js';
 import { Public } from '../auth/auth.guard.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
-import { sendJson } from '../send.js';
+import { sendJson } from '../json-response.js';
 
 const OK = '{"status":"ok"}';
 

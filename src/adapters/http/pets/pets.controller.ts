@@ -8,8 +8,7 @@ import { namedTag } from '../docs/schemas.js';
 import { ApiError } from '../errors/api-error.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { HttpSettings } from '../http-settings.js';
-import { type CachedResponse, ResponseCache } from '../response-cache.js';
-import { sendJson } from '../send.js';
+import { type CachedResponse, ResponseCache, sendJson } from '../json-response.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
 import { NewPetDto } from './new-pet.dto.js';
@@ -103,9 +102,10 @@ function petJson({ id, name, categoryId, status }: Pet): string {
 }
 
 /** Parses `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), if it was sent. Its scope is the API key. */
-function idempotencyKey({ headersDistinct, apiKey }: Request): SentIdempotencyKey | undefined {
-  const [key, second] = headersDistinct['idempotency-key'] ?? [];
+function idempotencyKey({ headers, apiKey }: Request): SentIdempotencyKey | undefined {
+  const key = headers['idempotency-key'];
   if (key === undefined || !apiKey) return undefined;
-  if (second !== undefined || !/^[\x21-\x7e]{1,255}$/.test(key)) throw ApiError.of('invalid_idempotency_key');
+  // Several are joined with a comma and a space.
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) throw ApiError.of('invalid_idempotency_key');
   return { scope: apiKey.digest, key };
 }

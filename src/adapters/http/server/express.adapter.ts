@@ -54,6 +54,8 @@ export class PetStoreAdapter extends ExpressAdapter {
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
       requireHostHeader: false,
+      // By default only the first one of several Host or Authorization headers would be seen.
+      joinDuplicateHeaders: true,
       // How much of a body is read ahead, in bytes: even a chunk of one byte takes 380 bytes of memory.
       highWaterMark: 4_096,
     });

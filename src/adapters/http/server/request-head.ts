@@ -15,17 +15,19 @@ export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer;
 
 /** Validates the head of a request that Node's parser accepted; if it is valid, `url` is in origin-form afterwards. */
 export function headError(request: Request): ApiError | undefined {
-  const { url, httpVersion, headers, headersDistinct } = request;
+  const { url, httpVersion, headers } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
   }
   if (url.length > MAX_TARGET) return ApiError.of('uri_too_long');
-  const { host: hosts = [], 'transfer-encoding': codings } = headersDistinct;
-  const isHostMissing = hosts.length === 0 && httpVersion === '1.1';
-  if (isHostMissing || hosts.length > 1 || !HOST.test(hosts[0] ?? '')) {
+  // Several are joined with a comma and a space.
+  const host = headers.host ?? (httpVersion === '1.0' ? '' : undefined);
+  if (host === undefined || !HOST.test(host)) {
     return bad('A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2).');
   }
-  if (codings && (httpVersion === '1.0' || codings.length > 1 || !/(?:^|,)[ \t]*chunked$/i.test(codings[0] ?? ''))) {
+  const coding = headers['transfer-encoding'];
+  const isRepeated = coding !== undefined && request.headersDistinct['transfer-encoding']!.length > 1;
+  if (coding !== undefined && (httpVersion === '1.0' || isRepeated || !/(?:^|,)[ \t]*chunked$/i.test(coding))) {
     return bad('Transfer-Encoding must be given once, end in chunked, and be of HTTP/1.1 (RFC 9112, section 6).');
   }
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
