@@ -47,7 +47,7 @@ export class ConnectionQueue {
     // After an Upgrade, Node drops the rest of the packet, and does not report a cut-off body.
     if (isUpgrade) this.socket.once('end', () => response.req.complete || this.fail(cutOff(), response.req));
     this.latest = response;
-    response.once('close', this.next);
+    response.on('close', this.next);
     if (this.current) this.pending.push(response);
     else this.start(response);
   }

@@ -12,11 +12,15 @@ const ACCEPTED_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** A response. */
 export class Response extends ExpressResponse {
-  /** The client's own `X-Request-Id` if it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */
-  readonly requestId = ACCEPTED_REQUEST_ID.exec(String(this.req.headers['x-request-id'] ?? ''))?.[0] ?? randomUUID();
-
   /** Headers that are sent with any status, errors included, whoever writes the head: names and values in turn. */
-  readonly standing = ['X-Request-Id', this.requestId, 'X-Content-Type-Options', 'nosniff'];
+  readonly standing: string[] = [];
+
+  private id: string | undefined;
+
+  /** The client's own `X-Request-Id` if it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */
+  get requestId(): string {
+    return (this.id ??= ACCEPTED_REQUEST_ID.exec(String(this.req.headers['x-request-id'] ?? ''))?.[0] ?? randomUUID());
+  }
 
   /**
    * Sends the head. `headers` are names and values in turn; those that Express has set one by one are sent, too. The
@@ -24,7 +28,8 @@ export class Response extends ExpressResponse {
    */
   override writeHead(status: number, ...[headers = []]: unknown[]): this {
     if (!this.req.complete && hasLargeBody(this.req)) this.shouldKeepAlive = false;
-    return super.writeHead(status, [...(headers as string[]), ...this.standing]);
+    const own = ['X-Request-Id', this.requestId, 'X-Content-Type-Options', 'nosniff'];
+    return super.writeHead(status, [...(headers as string[]), ...own, ...this.standing]);
   }
 
   /** How its request ended, once it has. */
