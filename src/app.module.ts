@@ -1,4 +1,4 @@
-import { DynamicModule, Module } from '@nestjs/common';
+import { DynamicModule, FactoryProvider, Module } from '@nestjs/common';
 import { HttpModule } from './adapters/http/http.module.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
 import type { DatabaseObserver } from './adapters/persistence/database-observer.js';
@@ -16,19 +16,27 @@ import type { Settings } from './settings.js';
 export class ApplicationModule {
   static of(settings: Settings, observers: readonly DatabaseObserver[]): DynamicModule {
     const { DATABASE_URL, API_KEYS } = settings;
-    const inject = [ApiKeyRepository];
     return {
       module: ApplicationModule,
       imports: [PersistenceModule.forUrl(DATABASE_URL, settings, together(observers))],
       providers: [
-        { provide: PetService, useFactory: (pets: PetRepository) => new PetService(pets), inject: [PetRepository] },
-        { provide: ApiKeyService, useFactory: (keys: ApiKeyRepository) => new ApiKeyService(keys), inject },
-        { provide: Authenticator, useFactory: (keys: ApiKeyRepository) => new Authenticator(keys, API_KEYS), inject },
+        provide(PetService, PetRepository),
+        provide(ApiKeyService, ApiKeyRepository),
+        provide(Authenticator, ApiKeyRepository, API_KEYS),
         ScheduledTasks,
       ],
       exports: [PetService, Authenticator],
     };
   }
+}
+
+/** Provides an application service with the port, and the settings, that it needs. */
+function provide<Port, Rest extends unknown[]>(
+  service: new (port: Port, ...rest: Rest) => object,
+  port: abstract new () => Port,
+  ...rest: Rest
+): FactoryProvider {
+  return { provide: service, useFactory: (adapter: Port) => new service(adapter, ...rest), inject: [port] };
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { OpenAPIObject, ReferenceObject, SchemaObject } from '@nestjs/swagger';
+import type { Type } from '@nestjs/common';
+import { getSchemaPath, type OpenAPIObject, type ReferenceObject, type SchemaObject } from '@nestjs/swagger';
 
 /** The schemas of the document, besides its DTOs: `components.schemas`. */
 export const schemas: Record<string, SchemaObject> = {};
@@ -19,6 +20,14 @@ export function namedTag(name: string, description: string): string {
 }
 
 export const INT64 = { type: 'integer', format: 'int64' } as const;
+
+/** Adds the schema of what is stored of a DTO: all of its fields, these ones, and an id. */
+export function stored(name: string, description: string, dto: Type, fields: SchemaObject['properties'] = {}) {
+  const text = 'Unique identifier, assigned by the service. A later one is larger.';
+  const properties = { ...fields, id: { ...INT64, description: text, minimum: 1, example: 1 } };
+  const own = { type: 'object', required: Object.keys(properties), properties };
+  return namedSchema(name, { description, allOf: [{ $ref: getSchemaPath(dto) }, own] });
+}
 
 const CONTROLS = '\\u0000-\\u001f\\u007f-\\u009f';
 

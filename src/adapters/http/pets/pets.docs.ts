@@ -1,41 +1,17 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiBody,
-  ApiCreatedResponse,
-  ApiExtension,
-  ApiHeader,
-  ApiOkResponse,
-  ApiParam,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiBody, ApiCreatedResponse, ApiExtension, ApiHeader, ApiOkResponse, ApiParam } from '@nestjs/swagger';
 import { headerRefs } from '../docs/headers.js';
 import { BodyFailure, Failure, messages } from '../docs/responses.js';
-import { INT64, namedSchema } from '../docs/schemas.js';
+import { INT64, namedSchema, stored } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
 import { MAX_LIMIT, PAGE_QUERY } from './page-query.pipe.js';
 
 /** The schema of what `petJson` writes. */
-const PET = namedSchema('Pet', {
-  description: 'An animal of the catalogue: all fields of NewPet, and its identifier.',
-  allOf: [
-    { $ref: getSchemaPath(NewPetDto) },
-    {
-      type: 'object',
-      required: ['status', 'id'],
-      properties: {
-        // Repeated, since generated clients would else have it optional, as in NewPet.
-        status: { description: 'The availability of the animal.', allOf: [PET_STATUS] },
-        id: {
-          ...INT64,
-          description: 'Unique identifier, assigned by the service. A later animal has a larger one.',
-          minimum: 1,
-          example: 1,
-        },
-      },
-    },
-  ],
+const PET = stored('Pet', 'An animal of the catalogue: all fields of NewPet, and its identifier.', NewPetDto, {
+  // Repeated, since generated clients would else have it optional, as in NewPet.
+  status: { description: 'The availability of the animal.', allOf: [PET_STATUS] },
 });
 
 const PETS = namedSchema('Pets', {
