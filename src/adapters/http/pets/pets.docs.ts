@@ -63,7 +63,7 @@ A client that retries, because a response can be lost, should send an \`Idempote
   ApiCreatedResponse({
     description: 'The animal was added.',
     schema: PET,
-    headers: headerRefs({ Location: 'Location', 'Idempotent-Replayed': 'Replayed' }),
+    headers: headerRefs({ 'Idempotent-Replayed': 'Replayed' }),
   }),
   BodyFailure('name', {
     invalid_field: 'status must be one of available, pending, sold, not "lost".',
