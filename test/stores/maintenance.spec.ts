@@ -122,6 +122,8 @@ describe('backup and restore', () => {
     expect(readFileSync(fileOf(store.url))).toEqual(before);
     expect(readdirSync(dirname(fileOf(store.url)))).toEqual(['test.sqlite']);
     expect(existsSync(join(folder, 'absent'))).toBe(false);
+    await expect(restore(`sqlite:${join(folder, 'new')}`, join(folder, 'damaged'))).rejects.toThrow();
+    expect(existsSync(join(folder, 'new'))).toBe(false);
   });
 
   it.each<[string, (file: string) => void]>([

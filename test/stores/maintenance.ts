@@ -1,5 +1,5 @@
 import { LastingUrl } from '../../src/adapters/persistence/database-url.js';
-import { collectGarbage } from '../../src/adapters/persistence/typeorm/database.js';
+import { collectGarbage } from '../../src/adapters/persistence/sqlite-file.js';
 import { makeBackup, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
 import { inspectDatabase } from '../../src/adapters/persistence/typeorm/maintenance/check.js';

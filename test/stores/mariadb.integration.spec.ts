@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { LastingUrl } from '../../src/adapters/persistence/database-url.js';
+import { Database } from '../../src/adapters/persistence/typeorm/database.js';
+import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
+import { readSettings } from '../../src/settings.js';
 import { freshStore } from '../support/fresh-store.js';
 import { newMariadb, TestServer } from '../support/servers.js';
 import { Service } from '../support/service.js';
@@ -64,6 +68,20 @@ describe('a MariaDB server of its own', () => {
     for (const { pet } of added) expect(await store.pets.find(pet.id)).toEqual(pet);
     expect(await store.pets.list({ limit: 100 })).toHaveLength(22);
     await store.close();
+  });
+
+  it('keeps what was acknowledged after a write for which no time was left', async () => {
+    // To switch it on commits, which hides what CHAIN does.
+    await set('autocommit = ON');
+    const settings = readSettings({ DATABASE_URL: url });
+    const database = new Database(settings.DATABASE_URL as LastingUrl, settings, () => undefined);
+    await database.open();
+    await expect(database.run('write', '', () => Promise.resolve(), performance.now())).rejects.toThrow('in time');
+    const { pet } = await new TypeOrmPetRepository(database).add(newPet());
+    // The end of its connection rolls back what is not committed.
+    await database.close();
+    expect(await rawQuery(url, `SELECT count(*) FROM pet WHERE id = ${pet.id}`)).toEqual([[1]]);
+    await set('autocommit = OFF');
   });
 
   it('answers 503 while it is read-only, and recovers without a restart', async () => {

@@ -42,13 +42,21 @@ export async function openDatabase(
   report: (message: string) => void,
   observer?: DatabaseObserver,
 ): Promise<OpenDatabase> {
-  if (url.engine === 'memory')
-    return { pets: new MemoryPetRepository(), keys: new MemoryApiKeyRepository(), close: () => Promise.resolve() };
+  if (url.engine === 'memory') {
+    return {
+      pets: new MemoryPetRepository(),
+      keys: new MemoryApiKeyRepository(),
+      close: () => Promise.resolve(),
+    };
+  }
   const { Database } = await import('./typeorm/database.js');
   const { TypeOrmApiKeyRepository } = await import('./typeorm/keys/typeorm-api-key.repository.js');
   const { TypeOrmPetRepository } = await import('./typeorm/pets/typeorm-pet.repository.js');
   const database = new Database(url, limits, report, observer);
   await database.open();
-  const [pets, keys] = [new TypeOrmPetRepository(database), new TypeOrmApiKeyRepository(database)];
-  return { pets, keys, close: () => database.close() };
+  return {
+    pets: new TypeOrmPetRepository(database),
+    keys: new TypeOrmApiKeyRepository(database),
+    close: () => database.close(),
+  };
 }

@@ -1,5 +1,8 @@
 import { closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { quoted, UsageError } from '../../application/errors.js';
 import { LastingUrl } from './database-url.js';
 
@@ -24,4 +27,12 @@ export function resolved<Url extends LastingUrl>(url: Url): Url {
     const wanted = mustExist ? 'a SQLite database' : 'a SQLite database or a new file';
     throw new UsageError(`${quoted(file)} must be ${wanted}; it ${problem}.`);
   }
+}
+
+/** Makes libsql close its connections: its `close` leaves one open until its last statement is garbage. */
+export async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  // Finalizers run after this turn of the event loop.
+  await setImmediate();
 }

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import express from 'express';
-import { DatabaseUnavailable } from '../../../application/errors.js';
+import { late } from '../../../application/errors.js';
 import type { TraceContext } from '../../../application/finished-request.js';
 import { within } from '../../../application/within.js';
 import type { ApiKey } from '../../../domain/keys/api-key.js';
@@ -36,7 +36,6 @@ export class Request extends ExpressRequest {
   /** Waits for the database; rejects with `DatabaseUnavailable` once the request has waited for too long in all. */
   async waitFor<T>(result: Promise<T>): Promise<T> {
     const startedAt = performance.now();
-    const late = () => new DatabaseUnavailable('The database did not answer in time.');
     // The first wait: `Database.admit` has the same limit.
     const value = await (this.waited === 0 ? result : within(this.databaseTimeout - this.waited, result, late));
     this.waited += performance.now() - startedAt;

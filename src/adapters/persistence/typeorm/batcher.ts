@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { EntityManager, QueryFailedError } from 'typeorm';
-import { Database, late, WorkKind } from './database.js';
+import { late } from '../../../application/errors.js';
+import { Database, WorkKind } from './database.js';
 
 /** How many batches of a Batcher a server has in flight: it runs one while the process reads the rows of another. */
 const BATCHES_IN_FLIGHT = 2;
@@ -20,7 +21,6 @@ interface Pending<Item, Result> {
 export class Batcher<Item, Result> {
   private readonly pending: Pending<Item, Result>[] = [];
   private inFlight = 0;
-  private isScheduled = false;
   private context: AsyncResource | undefined;
 
   /**
@@ -50,17 +50,14 @@ export class Batcher<Item, Result> {
   }
 
   private schedule(): void {
-    if (this.isScheduled || this.pending.length === 0 || this.inFlight >= this.maxInFlight) return;
-    this.isScheduled = true;
+    if (this.pending.length === 0 || this.inFlight >= this.maxInFlight) return;
+    this.inFlight++;
     setImmediate(() => {
-      this.isScheduled = false;
-      this.inFlight++;
       const batch = this.pending.splice(0, this.maxBatch);
       void this.context!.runInAsyncScope(() => this.flush(batch)).finally(() => {
         this.inFlight--;
         this.schedule();
       });
-      this.schedule();
     });
   }
 

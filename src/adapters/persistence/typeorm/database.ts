@@ -1,12 +1,10 @@
-import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager } from 'typeorm';
-import { DatabaseUnavailable } from '../../../application/errors.js';
+import { DatabaseUnavailable, late } from '../../../application/errors.js';
 import { POOL_TIMEOUT, within } from '../../../application/within.js';
-import { DatabaseObserver } from '../database-observer.js';
+import { UNOBSERVED } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
-import { resolved } from '../sqlite-file.js';
+import { collectGarbage, resolved } from '../sqlite-file.js';
 import { dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
 import { connecting, Dialect, failureOf, NotWritable, prepare, said } from './dialects/dialect.js';
 import { migrate } from './schema.js';
@@ -17,16 +15,8 @@ const RETRY_PAUSE = { busy: 5, unavailable: 50 };
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
-/** How long the database may take to answer a readiness check, in milliseconds. */
-const READY_TIMEOUT = 1_500;
-
-const UNOBSERVED: DatabaseObserver = { query: (_summary, run) => run(), commit: (_pets, run) => run() };
-
-/**
- * A `write` is a transaction. A `statement` is one INSERT: on SQLite a transaction, too; on a server it commits by
- * itself, to save two round trips, and `Dialect.returning` makes it durable.
- */
-export type WorkKind = 'read' | 'write' | 'statement';
+/** A `write` is a transaction. */
+export type WorkKind = 'read' | 'write';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 
@@ -42,7 +32,6 @@ export class Database {
   /** Set while it opens and once it is open. */
   private opening: Promise<void> | undefined;
   private isClosed = false;
-  private checking: Promise<void> | undefined;
   private lastWrite: Promise<unknown> = Promise.resolve();
   private pending = 0;
   private readVersion: (() => number) | undefined;
@@ -95,8 +84,8 @@ export class Database {
   }
 
   /**
-   * Runs work, and again after a conflict, or if a read failed; a commit is durable. Without a deadline it is admitted
-   * as a request of its own. The summary, such as `SELECT pet`, is for the observer.
+   * Runs work; again after a conflict or, if it is a read, after a failure. Without a deadline it is admitted as a
+   * request of its own. The summary, such as `SELECT pet`, is for the observer.
    */
   run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
     if (deadline === undefined) return this.admit((until) => this.run(kind, summary, work, until));
@@ -113,20 +102,6 @@ export class Database {
       // The read that follows rejects with the reason.
       return undefined;
     }
-  }
-
-  /** See `PetRepository.check`. */
-  check(): Promise<void> {
-    const ask = async (manager: EntityManager) => {
-      await prepare(this.dialect, manager);
-      await manager.query('SELECT id FROM pet LIMIT 1');
-    };
-    const read = () => this.run('read', 'SELECT pet', ask, performance.now() + READY_TIMEOUT);
-    return (this.checking ??= within(READY_TIMEOUT, read(), late)
-      .catch((cause: Error) => {
-        throw new DatabaseUnavailable('The readiness query failed.', { cause });
-      })
-      .finally(() => (this.checking = undefined)));
   }
 
   async close(): Promise<void> {
@@ -172,7 +147,6 @@ export class Database {
   private async runOnce<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     const runner = (kind === 'read' ? this.reads : this.writes).createQueryRunner();
     const connection = (await connecting(runner.connect())) as object;
-    const inTransaction = kind === 'write' || (kind === 'statement' && !this.dialect.isServer);
     try {
       // Waiting for the connection may have used up the time.
       if (performance.now() >= deadline) throw late();
@@ -180,8 +154,8 @@ export class Database {
         await prepare(this.dialect, runner.manager);
         this.prepared.add(connection);
       }
-      if (!inTransaction) return await work(runner.manager);
-      // Fails if the ROLLBACK of an earlier transaction has failed; the one below ends that.
+      if (kind === 'read') return await work(runner.manager);
+      // On SQLite this fails if the ROLLBACK of an earlier transaction has failed; the one below ends that.
       await runner.query(this.dialect.begin);
       const result = await work(runner.manager);
       await runner.query('COMMIT');
@@ -189,7 +163,7 @@ export class Database {
     } catch (error) {
       const { discard } = this.dialect;
       if (discard && failureOf(this.dialect, error) === 'unavailable') discard(connection);
-      else if (inTransaction) await runner.query('ROLLBACK').catch(() => discard?.(connection));
+      else if (kind === 'write') await runner.query('ROLLBACK').catch(() => discard?.(connection));
       throw error;
     } finally {
       if (kind !== 'read') this.latestVersion = undefined;
@@ -217,16 +191,4 @@ export class Database {
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
   }
-}
-
-export function late(): DatabaseUnavailable {
-  return new DatabaseUnavailable('The database did not answer in time.');
-}
-
-/** Makes libsql close its connections: its `close` leaves one open until its last statement is garbage. */
-export async function collectGarbage(): Promise<void> {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  // Finalizers run after this turn of the event loop.
-  await immediate();
 }

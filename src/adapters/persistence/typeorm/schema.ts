@@ -39,9 +39,7 @@ export async function migrate(
 /** The names of the migrations that are not applied to a database; a sentence if it has some of a newer release. */
 async function compareMigrations(source: DataSource): Promise<{ pending: string[]; newer: string | false }> {
   const known = source.migrations.map((each) => each.name ?? each.constructor.name);
-  const executed = await new MigrationExecutor(source).getExecutedMigrations();
-  // It lists the newest first.
-  const applied = executed.map(({ name }) => name).reverse();
+  const applied = (await new MigrationExecutor(source).getExecutedMigrations()).map(({ name }) => name);
   const unknown = applied.filter((name) => !known.includes(name));
   return {
     pending: known.filter((name) => !applied.includes(name)),

@@ -41,10 +41,8 @@ export interface Dialect {
   readonly examine: string;
   /** Begins a transaction whose commit is durable. */
   readonly begin: string;
-  /** Keeps other processes from migrating the schema until the transaction ends; on MariaDB, its connection. */
+  /** Keeps other processes from migrating the schema until the transaction, or on MariaDB the connection, ends. */
   readonly lockSchema: string;
-  /** What an insert of pets returns: their ids, and what makes its commit durable if no transaction surrounds it. */
-  readonly returning: string;
   /** Selects the `name` of each trigger and rule, which could change or discard what is written. */
   readonly triggers: string;
   /** Selects as `last` the highest id that was generated for a table, that of a deleted row too. */
@@ -82,7 +80,7 @@ export function connecting<T>(connection: Promise<T>): Promise<T> {
   });
 }
 
-/** A broken connection, whose query runner TypeORM has released, or one to a standby: another one may work. */
+/** TypeORM has released the runner of a broken connection, or the server is read-only: another one may work. */
 const UNAVAILABLE = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 /** Why the database failed; undefined if the fault is the statement's, or not the database's at all. */

@@ -26,14 +26,13 @@ export const mariadb: Dialect = {
 
   examine: `SELECT CONCAT(@@version_comment, ' ', @@version) AS version,
     CASE
-      WHEN @@global.read_only + 0 <> 0 THEN 'The server is read-only. DATABASE_URL must lead to the primary.'
+      WHEN CONCAT(@@global.read_only) <> 'OFF' THEN 'The server is read-only. DATABASE_URL must lead to the primary.'
       WHEN @@innodb_flush_log_at_trx_commit <> 1
         THEN 'A 201 would not be on disk: innodb_flush_log_at_trx_commit must be 1.'
     END AS problem`,
 
   begin: 'START TRANSACTION',
   lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
-  returning: 'id',
   triggers: `SELECT trigger_name AS name FROM information_schema.triggers WHERE event_object_schema = DATABASE()`,
   lastId: (table) => `SELECT auto_increment - 1 AS last FROM information_schema.tables
     WHERE table_schema = DATABASE() AND table_name = '${table}'`,

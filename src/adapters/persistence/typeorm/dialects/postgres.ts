@@ -1,4 +1,4 @@
-import { ClientBase } from 'pg';
+import type { Client } from 'pg';
 import { Dialect } from './dialect.js';
 
 /**
@@ -6,10 +6,6 @@ import { Dialect } from './dialect.js';
  * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
-
-/** Makes the commit of the transaction durable, whatever the settings of the server, the database or the role. */
-const DURABLY = `set_config('synchronous_commit',
-  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`;
 
 /** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
 export const postgres: Dialect = {
@@ -25,11 +21,13 @@ export const postgres: Dialect = {
           'name exactly. Create another one: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.')
     END AS problem`,
 
-  // A lock is waited for at most 2 seconds; for the same idempotency key of another instance, say.
-  begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000; SELECT ${DURABLY}`,
+  // A lock is waited for at most 2 seconds; for the same idempotency key of another instance, say. The commit is
+  // durable, whatever the settings of the server, the database or the role.
+  begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000;
+    SELECT set_config('synchronous_commit',
+      CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
   // Waits for another process however long that takes. The number tells this lock from others in the database.
   lockSchema: 'SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(1795132800)',
-  returning: `id, ${DURABLY}`,
   triggers: `SELECT tgname AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
@@ -55,7 +53,5 @@ export const postgres: Dialect = {
     return FAULT.test(String(code)) ? undefined : 'unavailable';
   },
 
-  discard: (connection) => {
-    (connection as ClientBase & { end(): Promise<void> }).end().catch(() => undefined);
-  },
+  discard: (connection) => void (connection as Client).end().catch(() => undefined),
 };

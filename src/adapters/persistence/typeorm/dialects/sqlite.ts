@@ -17,7 +17,6 @@ export const sqlite: Dialect = {
   begin: 'BEGIN IMMEDIATE',
   // TypeORM begins the transaction of migrations without the lock; a write takes it, even one that changes nothing.
   lockSchema: 'PRAGMA user_version = 0',
-  returning: 'id',
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
   lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
   continueIds: (table, last) => [

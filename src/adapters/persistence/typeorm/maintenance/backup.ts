@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
 import { quoted, UsageError } from '../../../../application/errors.js';
 import { resolved } from '../../sqlite-file.js';
@@ -36,7 +36,12 @@ export async function makeBackup(file: string, target: string): Promise<Contents
  */
 export async function restoreBackup(file: string, backup: string): Promise<Contents & { kept: string | undefined }> {
   const from = resolved({ engine: 'sqlite', file: backup, mustExist: true }).file;
-  const database = resolved({ engine: 'sqlite', file }).file;
+  // Where a symbolic link leads, even if no file exists there.
+  const isLink = fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
+  const database = fs.existsSync(file)
+    ? fs.realpathSync(file)
+    : resolve(dirname(file), isLink ? fs.readlinkSync(file) : basename(file));
+  fs.mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
   return withTemporary(database, async (made) => {
     fs.copyFileSync(from, made);
     // Of a file that was copied while it was open.
@@ -81,20 +86,20 @@ async function verify(file: string, name: string): Promise<Contents> {
  */
 function replace(file: string, made: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replace(/[:.]/g, '-')}`;
-  const { size, uid, gid } = fs.statSync(file);
-  const lock = lockWithoutLog(file);
+  const owner = fs.statSync(file, { throwIfNoEntry: false });
+  const lock = owner && lockWithoutLog(file);
   try {
-    if (process.getuid?.() === 0) fs.chownSync(made, uid, gid);
-    if (size > 0) fs.linkSync(file, kept);
+    if (owner && process.getuid?.() === 0) fs.chownSync(made, owner.uid, owner.gid);
+    if (owner) fs.linkSync(file, kept);
     // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
     for (const end of ['-wal', '-shm', '-journal'])
       if (fs.existsSync(file + end)) fs.renameSync(file + end, kept + end);
     flush(dirname(file));
     fs.renameSync(made, file);
     flush(dirname(file));
-    return size > 0 ? kept : undefined;
+    return owner && kept;
   } finally {
-    lock.close();
+    lock?.close();
   }
 }
 

@@ -27,7 +27,7 @@ const DELETED_AT_A_TIME = 100;
 
 /**
  * Locks a key until the transaction ends. Resolves to the key as it was stored within its lifetime; undefined if it was
- * not. Then `storeKey` must follow.
+ * not. Unless its pet is replayed, `storeKey` must follow.
  */
 export async function lockKey(dialect: Dialect, manager: EntityManager, sent: IdempotencyKey) {
   const keys = manager.getRepository(IdempotencyKeySchema);
