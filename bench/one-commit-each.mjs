@@ -3,5 +3,5 @@ const PETS = '../dist/modules/src/adapters/persistence/typeorm/pets';
 const { TypeOrmPetRepository } = await import(`${PETS}/typeorm-pet.repository.js`);
 
 TypeOrmPetRepository.prototype.add = function (pet) {
-  return this.database.run('statement', 'INSERT pet', async (manager) => (await this.insert(manager, [pet]))[0]);
+  return this.database.run('write', 'INSERT pet', async (manager) => (await this.addAll(manager, [pet]))[0]);
 };
