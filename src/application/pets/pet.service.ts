@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { isInt64 } from '../../domain/int64.js';
 import { DEFAULT_STATUS, NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
 import { CursorRejected, PetNotFound } from '../errors.js';
+import { fingerprint } from './fingerprint.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
 
 /** Which page to list. */
@@ -90,17 +90,4 @@ function readCursor(cursor: string, status: PetStatus | undefined): bigint {
   const id = BigInt(digits);
   if (!isInt64(id) || cursor !== writeCursor(id, status)) throw new CursorRejected();
   return id;
-}
-
-/**
- * SHA-256 of the fields of a payload, in hexadecimal. A field that a later release adds is included by name and only if
- * it is given, so that the stored fingerprints of payloads without it stay valid.
- */
-export function fingerprint({ name, categoryId, status, ...later }: NewPet): string {
-  const given = Object.entries<unknown>(later).filter(([, value]) => value !== undefined);
-  given.sort(([field], [other]) => (field < other ? -1 : 1));
-  const json = JSON.stringify([name, categoryId, status, ...given], (_name, value: unknown) =>
-    typeof value === 'bigint' ? String(value) : value,
-  );
-  return createHash('sha256').update(json).digest('hex');
 }

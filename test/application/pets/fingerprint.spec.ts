@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
-import { fingerprint } from '../../../src/application/pets/pet.service.js';
+import { fingerprint } from '../../../src/application/pets/fingerprint.js';
 import { NewPet } from '../../../src/domain/pets/pet.js';
 
 const BELLA: NewPet = { name: 'Bella "B" 🐶', categoryId: 2n ** 63n - 1n, status: 'sold' };

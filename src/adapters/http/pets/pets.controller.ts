@@ -1,28 +1,19 @@
-import { All, Controller, Get, Param, PipeTransform, Post, Query, Req, Res } from '@nestjs/common';
+import { All, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { PetNotFound } from '../../../application/errors.js';
-import { type PageQuery, PetService, type SentIdempotencyKey } from '../../../application/pets/pet.service.js';
+import { type PageQuery, PetService } from '../../../application/pets/pet.service.js';
 import type { Pet } from '../../../domain/pets/pet.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { namedTag } from '../docs/schemas.js';
-import { ApiError } from '../errors/api-error.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { HttpSettings } from '../http-settings.js';
 import { type CachedResponse, ResponseCache, sendJson } from '../json-response.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
+import { idempotencyKey } from './idempotency-key.js';
 import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe } from './page-query.pipe.js';
+import { PetIdPipe } from './pet-id.pipe.js';
 import { CreatePetOperation, GetPetOperation, ListPetsOperation } from './pets.docs.js';
-
-/** Parses a petId. A malformed one is 404, like that of a pet that does not exist. */
-class PetIdPipe implements PipeTransform<string, bigint> {
-  transform(text: string): bigint {
-    // An int64 has at most 19 digits.
-    if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(text)) throw new PetNotFound();
-    return BigInt(text);
-  }
-}
 
 /**
  * The operations on pets. Responses are sent by `sendJson` instead of returned: int64s must be exact, and Node 20 has
@@ -99,13 +90,4 @@ export class PetsController {
 /** A pet as JSON: its int64s as exact numbers, which `JSON.stringify` cannot write. */
 function petJson({ id, name, categoryId, status }: Pet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
-}
-
-/** Parses `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), if it was sent. Its scope is the API key. */
-function idempotencyKey({ headers, apiKey }: Request): SentIdempotencyKey | undefined {
-  const key = headers['idempotency-key'];
-  if (key === undefined || !apiKey) return undefined;
-  // Several are joined with a comma and a space.
-  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) throw ApiError.of('invalid_idempotency_key');
-  return { scope: apiKey.digest, key };
 }

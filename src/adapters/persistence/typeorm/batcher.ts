@@ -3,9 +3,6 @@ import { EntityManager, QueryFailedError } from 'typeorm';
 import { late } from '../../../application/errors.js';
 import { Database, WorkKind } from './database.js';
 
-/** How many batches of a Batcher a server has in flight: it runs one while the process reads the rows of another. */
-const BATCHES_IN_FLIGHT = 2;
-
 interface Pending<Item, Result> {
   readonly item: Item;
   readonly name: unknown;
@@ -34,7 +31,8 @@ export class Batcher<Item, Result> {
     private readonly summary: string,
     private readonly work: (manager: EntityManager, items: readonly Item[]) => Promise<readonly (Result | Error)[]>,
     private readonly maxBatch = 256,
-    private readonly maxInFlight = database.dialect.isServer ? BATCHES_IN_FLIGHT : 1,
+    // A server runs one batch while the process reads the rows of another.
+    private readonly maxInFlight = database.dialect.isServer ? 2 : 1,
   ) {}
 
   /** The result of an item. Items with the same name share one. */

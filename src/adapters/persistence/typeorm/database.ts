@@ -53,10 +53,7 @@ export class Database {
     this.dialect = dialectOf(this.writes);
   }
 
-  /**
-   * Opens and migrates the database; rejects with `UsageError` if it is unsuitable. If it cannot be reached, this
-   * resolves, and requests try again.
-   */
+  /** Opens and migrates the database; rejects with `UsageError` if it is unsuitable. If it is down, requests retry. */
   async open(): Promise<void> {
     try {
       await this.connect();
@@ -70,9 +67,7 @@ export class Database {
     }
   }
 
-  /**
-   * Runs the work of a request with a deadline; rejects at once if too many are pending, which would fill the memory.
-   */
+  /** Runs work of a request with a deadline; rejects at once if too many are pending, which would fill the memory. */
   admit<T>(work: (deadline: number) => Promise<T>): Promise<T> {
     if (this.pending >= this.limits.MAX_WAITING)
       return Promise.reject(new DatabaseUnavailable('Too many requests wait for the database.'));
