@@ -3,7 +3,7 @@ import { quoted } from '../../../application/errors.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
 
-/** An optional query parameter: its documentation, and what a value must be if it is not valid, such as `a number`. */
+/** An optional query parameter: its documentation, and what an invalid value should be, such as `a number`. */
 interface QueryParameter {
   readonly description: string;
   readonly schema: SchemaObject | ReferenceObject;

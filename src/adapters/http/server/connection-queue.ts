@@ -17,7 +17,7 @@ export class ConnectionQueue {
   private current: Response | undefined;
   private readonly pending: Response[] = [];
 
-  /** The response to the latest request; undefined once that is sent and its request is complete. */
+  /** The response to the latest request; undefined once sent, if its request was complete then. */
   private latest: Response | undefined;
 
   private isStopping = false;

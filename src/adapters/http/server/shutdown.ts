@@ -17,7 +17,7 @@ const WORKER_SETTLE = 200;
 const logger = new Logger('http');
 
 /**
- * After `STOP_DELAY` stops listening, handles what is in flight and what arrives on kept-alive connections for a
+ * Stops listening after `STOP_DELAY`, handles what is in flight and what arrives on kept-alive connections for a
  * second more, and resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a
  * response was in flight.
  */

@@ -150,7 +150,7 @@ export class Database {
         this.prepared.add(connection);
       }
       if (kind === 'read') return await work(runner.manager);
-      // On SQLite this fails if the ROLLBACK of an earlier transaction has failed; the one below ends that.
+      // On SQLite this fails if an earlier ROLLBACK failed; the ROLLBACK below ends that transaction.
       await runner.query(this.dialect.begin);
       const result = await work(runner.manager);
       await runner.query('COMMIT');

@@ -105,7 +105,7 @@ async function ask(manager: EntityManager): Promise<void> {
 }
 
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
-  // One statement for all would be slower on SQLite, which would have to compile it.
+  // On SQLite one statement for all is slower: each new text must be compiled.
   const groups = dialectOf(manager.dataSource).isServer ? [queries] : queries.map((each) => [each]);
   const lists: Pet[][] = [];
   for (const each of groups) lists.push(...(await selectLists(manager, each)));
