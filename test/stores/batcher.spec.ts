@@ -3,11 +3,8 @@ import { Batcher } from '../../src/adapters/persistence/typeorm/batcher.js';
 import { DatabaseUnavailable } from '../../src/application/errors.js';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
 
-it('a batch rejects items whose time is over, and has the time of its youngest', async () => {
-  const now = performance.now();
-  const [earliest, latest] = [now + 1_000_000, now + 9_000_000];
-  const deadlines = [now - 1, earliest, latest];
-  const batches: unknown[] = [];
+/** A database that runs all work; `deadlines` are those of the items, in their order. */
+function databaseWith(deadlines: number[], batches: unknown[]): Database {
   const database = {
     dialect: { isServer: false },
     admit: (work: (deadline: number) => unknown) => work(deadlines.shift()!),
@@ -16,10 +13,30 @@ it('a batch rejects items whose time is over, and has the time of its youngest',
       return work(undefined);
     },
   };
+  return database as unknown as Database;
+}
+
+it('a batch rejects items whose time is over, and has the time of its youngest', async () => {
+  const now = performance.now();
+  const [earliest, latest] = [now + 1_000_000, now + 9_000_000];
+  const batches: unknown[] = [];
+  const database = databaseWith([now - 1, earliest, latest], batches);
   const read = (_manager: unknown, items: readonly string[]) => Promise.resolve(items);
-  const batcher = new Batcher(database as unknown as Database, 'read', 'SELECT pet', read);
+  const batcher = new Batcher(database, 'read', 'SELECT pet', read);
   const [late, ...results] = ['late', 'older', 'younger'].map((item) => batcher.add(item));
   await expect(late).rejects.toThrow(DatabaseUnavailable);
   expect(await Promise.all(results)).toEqual(['older', 'younger']);
   expect(batches).toEqual([latest]);
+});
+
+it('items with one name share one result, and a batch has no more items than it may', async () => {
+  const deadline = performance.now() + 1_000_000;
+  const batches: (readonly string[])[] = [];
+  const read = (_manager: unknown, items: readonly string[]) => {
+    batches.push(items);
+    return Promise.resolve(items.map((item) => `${item}!`));
+  };
+  const batcher = new Batcher(databaseWith([deadline, deadline, deadline], []), 'read', 'SELECT pet', read, 2);
+  expect(await Promise.all(['a', 'a', 'b'].map((item) => batcher.add(item)))).toEqual(['a!', 'a!', 'b!']);
+  expect(batches).toEqual([['a'], ['b']]);
 });
