@@ -109,7 +109,7 @@ export class ApiKeyService {
   }
 }
 
-/** Whether any key is valid, of the stored ones and those that are configured besides. */
+/** Whether any API key is valid, stored or configured. */
 export function keyFinding(stored: readonly ApiKey[], configured: number): Finding {
   const valid = stored.filter((key) => keyState(key) === 'valid').length;
   if (valid + configured > 0) return ok('API keys', `${valid} stored, ${configured} configured`);

@@ -20,7 +20,7 @@ export function headError(request: Request): ApiError | undefined {
     return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
   }
   if (url.length > MAX_TARGET) return ApiError.of('uri_too_long');
-  // Several are joined with a comma and a space.
+  // Several are joined with a comma and a space, which no host has.
   const host = headers.host ?? (httpVersion === '1.0' ? '' : undefined);
   if (host === undefined || !HOST.test(host)) {
     return bad('A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2).');

@@ -3,7 +3,7 @@ import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
 import type { LastingUrl } from '../../database-url.js';
 import { generatedId, int64 } from '../columns.js';
 
-/** The table `pet`, for checks of the schema and for copies; TypeORM's own insert rounds ids on SQLite. */
+/** The table `pet`, for checks of the schema and for copies, not for inserts: TypeORM's own rounds ids on SQLite. */
 export function petSchema(engine: LastingUrl['engine']): EntitySchema<Pet> {
   return new EntitySchema<Pet>({
     name: 'pet',

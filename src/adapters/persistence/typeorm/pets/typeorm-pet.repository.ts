@@ -98,7 +98,7 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 }
 
-/** Tells whether the service can use the database, and the pets are there. */
+/** Rejects if the service cannot use the database, or the table `pet` does not exist. */
 async function ask(manager: EntityManager): Promise<void> {
   await prepare(dialectOf(manager.dataSource), manager);
   await manager.query('SELECT id FROM pet LIMIT 1');
