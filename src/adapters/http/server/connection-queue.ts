@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { ApiError, sendError } from '../errors/api-error.js';
+import { type ApiError, sendError } from '../errors/api-error.js';
 import type { Request } from './request.js';
 import { Response } from './response.js';
 
@@ -42,10 +42,8 @@ export class ConnectionQueue {
   add(response: Response): void {
     if (this.latest && this.pending.length === MAX_PENDING) this.latest.shouldKeepAlive = false;
     if (!this.socket.writable || this.latest?.shouldKeepAlive === false) return this.stopReading();
-    const isUpgrade = response.req.headers.upgrade !== undefined;
-    if (this.isStopping || isUpgrade) response.shouldKeepAlive = false;
-    // After an Upgrade, Node drops the rest of the packet, and does not report a cut-off body.
-    if (isUpgrade) this.socket.once('end', () => response.req.complete || this.fail(cutOff(), response.req));
+    // After an Upgrade, Node drops the rest of the packet.
+    if (this.isStopping || response.req.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     this.latest = response;
     response.on('close', this.next);
     if (this.current) this.pending.push(response);
@@ -117,8 +115,4 @@ export class ConnectionQueue {
   private stopReading(): void {
     this.socket.removeAllListeners('data').on('data', ignore);
   }
-}
-
-function cutOff(): ApiError {
-  return new ApiError('bad_request', 'The connection ended before the body was complete (RFC 9112, section 8).');
 }
