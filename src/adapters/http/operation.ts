@@ -33,8 +33,7 @@ class OperationGuard implements CanActivate {
   canActivate(context: ExecutionContext): true {
     const request = context.getArgByIndex<Request>(0);
     if (!acceptsJson(request)) throw ApiError.of('not_acceptable');
-    const { url } = request;
-    if (!this.hasQuery && url.includes('?')) parseQuery(new URLSearchParams(url.slice(url.indexOf('?'))), {});
+    if (!this.hasQuery && request.url.includes('?')) parseQuery(request.query, {});
     return true;
   }
 }

@@ -1,7 +1,7 @@
 import type { PipeTransform } from '@nestjs/common';
 import { CURSOR_PATTERN, type PageQuery } from '../../../application/pets/pet.service.js';
 import { isPetStatus, PET_STATUSES } from '../../../domain/pets/pet.js';
-import { parseQuery, type QueryParameters } from '../query/parameters.js';
+import { parseQuery, type Query, type QueryParameters } from '../query/parameters.js';
 import { PET_STATUS } from './new-pet.dto.js';
 
 /** How many pets a page has if the client does not say, and how many it may have at most. */
@@ -30,8 +30,8 @@ previous page, is opaque, valid for the same \`status\` only, and does not expir
 };
 
 /** Parses the query of listPets; throws one `ApiError` for all faults, in the order of the query. */
-export class PageQueryPipe implements PipeTransform<URLSearchParams, PageQuery> {
-  transform(query: URLSearchParams): PageQuery {
+export class PageQueryPipe implements PipeTransform<Query, PageQuery> {
+  transform(query: Query): PageQuery {
     const { limit = DEFAULT_LIMIT, status, cursor } = parseQuery(query, PAGE_QUERY);
     return { limit: Number(limit), status: status as PageQuery['status'], cursor };
   }

@@ -13,24 +13,30 @@ interface QueryParameter {
 /** The query parameters of an operation, by name. */
 export type QueryParameters = Readonly<Record<string, QueryParameter>>;
 
+/** A query as Express parses it: a repeated parameter is an array. */
+export type Query = Readonly<Record<string, unknown>>;
+
 /** The values by name. Throws an `ApiError` that names every parameter that is unknown, repeated or invalid. */
-export function parseQuery(query: URLSearchParams, parameters: QueryParameters): Record<string, string> {
+export function parseQuery(query: Query, parameters: QueryParameters): Record<string, string> {
   const names = Object.keys(parameters);
   const faults: ApiError[] = [];
-  const given: Record<string, string> = {};
-  for (const [name, value] of query) {
-    const rule = parameters[name]?.rule?.(value);
-    if (!names.includes(name)) {
+  const values: Record<string, string> = {};
+  for (const [name, value] of Object.entries(query)) {
+    const parameter = names.includes(name) ? parameters[name] : undefined;
+    if (!parameter) {
       const has = `It has ${names.join(', ') || 'none'}.`;
       const message = `${quoted(name)} is not a query parameter of this operation. ${has}${didYouMean(name, names)}`;
       faults.push(new ApiError('unknown_parameter', message));
-    } else if (Object.hasOwn(given, name)) {
-      faults.push(new ApiError('repeated_parameter', `${name} must be given once.`));
-    } else if (rule !== undefined) {
-      faults.push(new ApiError('invalid_parameter', `${name} must be ${rule}, not ${quoted(value)}.`));
+      continue;
     }
-    given[name] = value;
+    const [first = '', ...others] = [value].flat() as string[];
+    const rule = parameter.rule?.(first);
+    if (rule !== undefined) {
+      faults.push(new ApiError('invalid_parameter', `${name} must be ${rule}, not ${quoted(first)}.`));
+    }
+    if (others.length > 0) faults.push(new ApiError('repeated_parameter', `${name} must be given once.`));
+    values[name] = first;
   }
   throwFaults(faults);
-  return given;
+  return values;
 }

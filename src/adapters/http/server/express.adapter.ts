@@ -30,8 +30,6 @@ export class PetStoreAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     app.enable('strict routing');
     app.disable('x-powered-by');
-    // URLSearchParams removes one leading question mark; the query may itself begin with one, which must stay.
-    app.set('query parser', (query: string | null | undefined) => new URLSearchParams(`?${query ?? ''}`));
     super(app);
   }
 
