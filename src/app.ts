@@ -4,13 +4,13 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction } from 'express';
 import { RateLimits } from './adapters/http/auth/rate-limits.js';
 import { serveDocs } from './adapters/http/docs/docs-page.js';
+import { observeRequests } from './adapters/http/finished-requests.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
 import type { Request } from './adapters/http/server/request.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
-import type { FinishedRequest } from './application/finished-request.js';
 import { isTraced, type Settings } from './settings.js';
 
 /** Creates the application that production serves, and every HTTP test; it does not listen yet. */
@@ -26,12 +26,11 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
     ? new (await import('./adapters/tracing/tracing.js')).Tracing(settings.DATABASE_URL.engine)
     : undefined;
   const observers = [metrics, tracing].filter((each) => each !== undefined);
-  const all = [log, ...observers];
-  const observe = (request: FinishedRequest) => all.forEach((each) => each.finish(request));
-  const adapter = new PetStoreAdapter(settings, observe);
+  const adapter = new PetStoreAdapter(settings);
   const module = AppModule.of(settings, observers);
   const options = { bodyParser: false, abortOnError: false };
   const app = await NestFactory.create<NestExpressApplication>(module, adapter, options);
+  app.use(observeRequests([log, ...observers]));
   const { redis } = app.get(RateLimits);
   if (redis) metrics?.observeLimits(() => redis.status === 'ready');
   if (tracing) app.use((request: Request, _response: unknown, next: NextFunction) => tracing.begin(request, next));

@@ -52,7 +52,7 @@ export class AuthGuard implements CanActivate {
   private check(request: Request): ApiKey | Promise<ApiKey> {
     const found = this.authenticator.authenticate(bearerToken(request));
     // A cached key was not waited for, and so needs no timeout.
-    return found instanceof Promise ? request.waitFor(found) : found;
+    return found instanceof Promise ? request.databaseWait.for(found) : found;
   }
 }
 

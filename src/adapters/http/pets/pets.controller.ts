@@ -36,7 +36,7 @@ export class PetsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const read = () => request.waitFor(this.page(query));
+    const read = () => request.databaseWait.for(this.page(query));
     const { body, headers } = await this.cache.get(request.url, this.pets.version(), read);
     sendJson(response, 200, body, headers);
   }
@@ -48,7 +48,7 @@ export class PetsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const { pet, replayed } = await request.waitFor(this.pets.create(newPet, idempotencyKey(request)));
+    const { pet, replayed } = await request.databaseWait.for(this.pets.create(newPet, idempotencyKey(request)));
     const location = ['Location', `${this.settings.PUBLIC_BASE_URL}/pets/${pet.id}`];
     sendJson(response, 201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
   }
@@ -66,7 +66,7 @@ export class PetsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const read = async () => ({ body: petJson(await request.waitFor(this.pets.get(id))), headers: [] });
+    const read = async () => ({ body: petJson(await request.databaseWait.for(this.pets.get(id))), headers: [] });
     const { body } = await this.cache.get(request.url, this.pets.version(), read);
     sendJson(response, 200, body);
   }

@@ -3,8 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import type { FinishedRequest } from '../../../application/finished-request.js';
-import { POOL_TIMEOUT } from '../../../application/within.js';
+import { databaseTimeout, DatabaseWait } from '../../../application/within.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HttpSettings } from '../http-settings.js';
 import { ConnectionQueue } from './connection-queue.js';
@@ -20,11 +19,7 @@ import { closeGracefully } from './shutdown.js';
 export class PetStoreAdapter extends ExpressAdapter {
   private readonly queues = new Map<Duplex, ConnectionQueue>();
 
-  /** `observe` is called once for each finished request, including those that could not be parsed. */
-  constructor(
-    private readonly settings: HttpSettings,
-    private readonly observe: (request: FinishedRequest) => void,
-  ) {
+  constructor(private readonly settings: HttpSettings) {
     const app = express();
     // Express reads these two when it creates its router, with the first middleware.
     app.enable('case sensitive routing');
@@ -39,18 +34,16 @@ export class PetStoreAdapter extends ExpressAdapter {
     // of each request to `app.request`: nothing changes if that is its prototype already.
     class AppRequest extends Request {}
     class AppResponse extends Response {}
-    const { REQUEST_TIMEOUT, KEEP_ALIVE_TIMEOUT, STATEMENT_TIMEOUT, MAX_CONNECTIONS } = this.settings;
-    const databaseTimeout = POOL_TIMEOUT + STATEMENT_TIMEOUT;
-    app.request = Object.assign(AppRequest.prototype, { app, databaseTimeout });
+    const { REQUEST_TIMEOUT, KEEP_ALIVE_TIMEOUT, MAX_CONNECTIONS } = this.settings;
+    app.request = Object.assign(AppRequest.prototype, { app });
     app.response = Object.assign(AppResponse.prototype, { app });
-    const headersTimeout = Math.min(10_000, REQUEST_TIMEOUT);
     const server = createServer({
       IncomingMessage: AppRequest,
       ServerResponse: AppResponse,
-      headersTimeout,
+      headersTimeout: Math.min(10_000, REQUEST_TIMEOUT),
       requestTimeout: REQUEST_TIMEOUT,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-      connectionsCheckingInterval: Math.min(1_000, headersTimeout),
+      connectionsCheckingInterval: 1_000,
       requireHostHeader: false,
       // By default only the first one of several Host or Authorization headers would be seen.
       joinDuplicateHeaders: true,
@@ -61,7 +54,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
     // A client that does not read a response has 30 s; no connection that waits for its response may time out.
-    server.timeout = Math.max(30_000, databaseTimeout + 1_000);
+    server.timeout = Math.max(30_000, databaseTimeout(this.settings) + 1_000);
     server.maxConnections = MAX_CONNECTIONS;
     // The total size is limited instead: beyond a count Node would drop headers silently.
     server.maxHeadersCount = 0;
@@ -88,11 +81,11 @@ export class PetStoreAdapter extends ExpressAdapter {
 
   private handle(response: Response): void {
     const { req: request } = response;
+    request.databaseWait = new DatabaseWait(databaseTimeout(this.settings));
     request.error ??= headError(request);
     if (request.error) response.shouldKeepAlive = false;
     // Without a valid target any path will do: `app.ts` passes on `request.error`.
     if (!request.url.startsWith('/')) request.url = '/';
-    response.once('close', () => this.observe(response.outcome()));
     this.getInstance<express.Express>()(request, response);
   }
 }

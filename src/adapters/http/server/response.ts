@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ServerResponse } from 'node:http';
 import express from 'express';
-import type { FinishedRequest } from '../../../application/finished-request.js';
 import type { Request } from './request.js';
 
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
@@ -10,7 +9,6 @@ const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse,
 
 const ACCEPTED_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** A response. */
 export class Response extends ExpressResponse {
   /** Headers that are sent with any status, errors included, whoever writes the head: names and values in turn. */
   readonly standing: string[] = [];
@@ -30,22 +28,6 @@ export class Response extends ExpressResponse {
     if (!this.req.complete && hasLargeBody(this.req)) this.shouldKeepAlive = false;
     const own = ['X-Request-Id', this.requestId, 'X-Content-Type-Options', 'nosniff'];
     return super.writeHead(status, [...(headers as string[]), ...own, ...this.standing]);
-  }
-
-  /** How its request ended, once it has. */
-  outcome(): FinishedRequest {
-    const { req: request } = this;
-    return {
-      id: this.requestId,
-      method: request.method,
-      route: (request.route as { path: string } | undefined)?.path,
-      operation: request.operation ?? 'other',
-      status: this.headersSent ? this.statusCode : 0,
-      duration: performance.now() - request.startedAt,
-      key: request.apiKey?.name,
-      aborted: !this.writableFinished,
-      trace: request.trace,
-    };
   }
 }
 

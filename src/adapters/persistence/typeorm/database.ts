@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager } from 'typeorm';
 import { DatabaseUnavailable, late } from '../../../application/errors.js';
-import { POOL_TIMEOUT, within } from '../../../application/within.js';
+import { databaseTimeout, within } from '../../../application/within.js';
 import { UNOBSERVED } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { collectGarbage, resolved } from '../sqlite-file.js';
@@ -45,7 +45,7 @@ export class Database {
     readonly observer = UNOBSERVED,
   ) {
     this.url = resolved(url);
-    this.timeout = POOL_TIMEOUT + limits.STATEMENT_TIMEOUT;
+    this.timeout = databaseTimeout(limits);
     const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
     const options = dataSourceOptions(this.url, poolSize, limits.STATEMENT_TIMEOUT);
     this.writes = new DataSource(options);
