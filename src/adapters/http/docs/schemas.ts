@@ -10,6 +10,11 @@ export function namedSchema(name: string, schema: SchemaObject): ReferenceObject
   return { $ref: `#/components/schemas/${name}` };
 }
 
+/** Adds the schema of an array of these. */
+export function listOf(items: ReferenceObject, name: string, description: string, maxItems: number): ReferenceObject {
+  return namedSchema(name, { type: 'array', description, items, maxItems });
+}
+
 /** The tags of the document. */
 export const tags: NonNullable<OpenAPIObject['tags']> = [];
 

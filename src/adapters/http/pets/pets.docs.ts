@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiExtension, ApiHeader, ApiOkResponse, ApiParam } from '@nestjs/swagger';
 import { headerRefs } from '../docs/headers.js';
 import { BodyFailure, Failure, messages } from '../docs/responses.js';
-import { INT64, namedSchema, stored } from '../docs/schemas.js';
+import { INT64, listOf, stored } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
@@ -14,12 +14,7 @@ const PET = stored('Pet', 'An animal of the catalogue: all fields of NewPet, and
   status: { description: 'The availability of the animal.', allOf: [PET_STATUS] },
 });
 
-const PETS = namedSchema('Pets', {
-  type: 'array',
-  description: 'A page of animals, newest first.',
-  items: PET,
-  maxItems: MAX_LIMIT,
-});
+const PETS = listOf(PET, 'Pets', 'A page of animals, newest first.', MAX_LIMIT);
 
 export const ListPetsOperation = applyDecorators(
   Operation({
