@@ -118,6 +118,30 @@ describe('the log of requests', () => {
     expect(linesOf(log)).toHaveLength(requests.length);
   });
 
+  it('has a line for each request whose body turns out to be malformed', async () => {
+    const head = `Host: x\r\nAuthorization: Bearer ${service.key}\r\n`;
+    for (let i = 0; i < 100; i++) {
+      const connection = await Connection.open(service.port);
+      connection.write(
+        `GET /v1/pets HTTP/1.1\r\n${head}\r\nPOST /v1/pets HTTP/1.1\r\n${head}` +
+          'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+      );
+      // Just before the POST is handled, once in a while.
+      for (let turn = 0; turn < i % 8; turn++) await new Promise((resolve) => setImmediate(resolve));
+      connection.write('x');
+      for (const status of [200, 400]) expect((await connection.answer()).status).toBe(status);
+      await connection.closed;
+    }
+    for (const line of await requestLines(200)) expect(line.level).toBe('info');
+  });
+
+  it.each(['/', '/docs/page.css', '/health/live'])('has no error for such a request for %s', async (path) => {
+    const response = await service.raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx`);
+    expect(response).toContain('HTTP/1.1 400 ');
+    await requestLines();
+    expect(linesOf(log)).toHaveLength(1);
+  });
+
   it('has health checks at level debug, unless they fail', async () => {
     await service.send('/health/ready', { key: false });
     expect(await requestLines()).toMatchObject([{ level: 'debug', route: '/health/ready', status: 200 }]);

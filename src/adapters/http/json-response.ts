@@ -6,8 +6,6 @@ export type HeaderList = readonly string[];
 
 /** Sends a JSON text, which must not be cached (RFC 9111, section 5.2.2.5). */
 export function sendJson(response: ServerResponse, status: number, body: string, headers: HeaderList = []): void {
-  // `ConnectionQueue.fail` has sent an error meanwhile: the rest of the request was malformed.
-  if (response.headersSent) return;
   const length = Buffer.byteLength(body);
   const own = ['Content-Type', 'application/json', 'Content-Length', String(length), 'Cache-Control', 'no-store'];
   response.writeHead(status, [...own, ...headers]);

@@ -61,7 +61,7 @@ export class Tracing implements OnApplicationShutdown {
 
   /** Handles a request in a span, a child of the client's. Health checks are not traced. */
   begin(request: Request & { trace?: TraceContext | undefined }, handle: () => void): void {
-    const { method, path, headers } = request;
+    const { method = 'HTTP', path, headers } = request;
     if (path.startsWith('/health/')) return context.with(ROOT_CONTEXT, handle);
     const attributes = {
       [semconv.ATTR_HTTP_REQUEST_METHOD]: method,
@@ -76,7 +76,7 @@ export class Tracing implements OnApplicationShutdown {
   }
 
   /** Ends the span of a request. */
-  finish({ trace: started, method = 'HTTP', route, status, aborted }: FinishedRequest): void {
+  finish({ trace: started, method, route, status, aborted }: FinishedRequest): void {
     const span = started && this.spans.get(started);
     if (!span) return;
     if (route !== undefined) span.updateName(`${method} ${route}`).setAttribute(semconv.ATTR_HTTP_ROUTE, route);

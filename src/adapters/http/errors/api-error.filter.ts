@@ -15,21 +15,29 @@ import { ERRORS } from './error-code.js';
 /** When to retry while the database is not available, in seconds. */
 const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
 
+/** What else is known of a response. */
+interface Known {
+  readonly requestId: string;
+  readonly req: { readonly error?: ApiError };
+}
+
 /** Sends every error, the framework's own included, as an Error body. */
 @Catch()
 export class ApiErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
   catch(error: unknown, host: ArgumentsHost): void {
-    const response = host.switchToHttp().getResponse<Response & { readonly requestId: string }>();
+    const response = host.switchToHttp().getResponse<Response & Known>();
+    // `ConnectionQueue.fail` has sent an error meanwhile, as the body was malformed: nothing can be sent after it.
+    if (response.writableEnded && response.req.error) return;
     const fields = { request: response.requestId };
     const apiError = apiErrorOf(error);
     if (apiError.code === 'internal_error') this.logger.error(error, fields);
     if (apiError.code === 'service_unavailable')
       this.logger.warn((error as Error).cause ?? (error as Error).message, fields);
     // The client has received a part of another response.
-    if (response.headersSent && !response.writableEnded) response.req.destroy();
-    else sendError(response, apiError);
+    if (!response.headersSent) sendError(response, apiError);
+    else if (!response.writableEnded) response.req.destroy();
   }
 }
 

@@ -16,6 +16,5 @@ export function answerOtherMethod({ method }: IncomingMessage, response: ServerR
   if (method !== 'OPTIONS') {
     throw new ApiError('method_not_allowed', `This path supports ${allow}.`, ['Allow', allow]);
   }
-  // `ConnectionQueue.fail` has sent an error meanwhile: the rest of the request was malformed.
-  if (!response.headersSent) response.writeHead(204, ['Allow', allow, 'Cache-Control', 'no-store']).end();
+  response.writeHead(204, ['Allow', allow, 'Cache-Control', 'no-store']).end();
 }

@@ -17,9 +17,8 @@ export class ConnectionQueue {
   private current: Response | undefined;
   private readonly pending: Response[] = [];
 
-  /** The response to the latest request; undefined once sent, if its request was complete then. */
+  /** The response to the latest request; undefined once both are complete: an idle connection holds no request. */
   private latest: Response | undefined;
-
   private isStopping = false;
 
   /** `handle` is called with each response whose request is at the head of the queue. */
@@ -27,15 +26,16 @@ export class ConnectionQueue {
     private readonly socket: Socket,
     private readonly handle: (response: Response) => void,
   ) {
-    // An error without a listener ends the process, and Node removes its own after CONNECT.
+    // Node removes its listeners at CONNECT: an error without one ends the process.
     socket.on('error', ignore);
+    socket.on('timeout', () => socket.destroy());
     // Node calls this after a last response: destroying the socket could destroy that response on its way.
     socket.destroySoon = ignore;
   }
 
-  /** Whether a request is complete and its response is not. */
+  /** Whether a request is complete and its response has not been sent. */
   get isResponding(): boolean {
-    return this.current?.req.complete === true && !this.current.writableEnded;
+    return this.current?.req.complete === true && !this.current.writableFinished;
   }
 
   /** Handles a request when it reaches the head of the queue; never, if it follows a last response. */
@@ -46,26 +46,24 @@ export class ConnectionQueue {
     if (this.isStopping || response.req.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     this.latest = response;
     response.on('close', this.next);
-    if (this.current) this.pending.push(response);
-    else this.start(response);
+    this.pending.push(response);
+    if (!this.current && this.pending.length === 1) this.start();
   }
 
   /**
    * Sends an error as the last response: to the request whose body is malformed, else after the pending ones. `request`
-   * is what is known of a request whose head could not be parsed.
+   * is the one to answer if Node has created no response for it.
    */
   fail(error: ApiError, request: Request): void {
     this.stopReading();
     if (!this.socket.writable) return;
     const { latest, current } = this;
-    if (!latest || latest.req.complete) {
-      // Node has created no response for it.
+    if (!latest || latest.req.complete)
       return this.add(new Response(Object.assign(request, { error, complete: true })));
-    }
     latest.req.error = error;
     latest.shouldKeepAlive = false;
     // The response was sent before the whole body had arrived.
-    if (!current) this.linger();
+    if (!current && this.pending.length === 0) this.linger();
     else if (latest === current && !latest.headersSent) sendError(latest, error);
   }
 
@@ -75,7 +73,8 @@ export class ConnectionQueue {
     if (this.latest?.headersSent === false) this.latest.shouldKeepAlive = false;
   }
 
-  private start(response: Response): void {
+  private start(): void {
+    const response = this.pending.shift()!;
     this.current = response;
     // One that `fail` has created: Node gives it no socket, and emits no 'close'.
     if (!response.socket) {
@@ -87,16 +86,15 @@ export class ConnectionQueue {
 
   private readonly next = (): void => {
     const { current, socket } = this;
-    if (!current) return;
-    const following = this.pending.shift();
-    this.current = following;
+    if (!current || socket.destroyed) return;
+    this.current = undefined;
+    const [following] = this.pending;
     if (!following && this.latest?.req.complete) this.latest = undefined;
-    const isLast = !current.shouldKeepAlive || (!following && socket.readableEnded);
-    if (isLast || socket.destroyed) this.linger();
+    if (!current.shouldKeepAlive || (!following && socket.readableEnded)) this.linger();
     // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody.
-    else if (following?.socket) setImmediate(() => socket.destroyed || following.headersSent || this.handle(following));
+    else if (following?.socket) setImmediate(() => socket.destroyed || this.start());
     // One of `fail` at once: Node would end a half-closed connection before the next turn.
-    else if (following) this.start(following);
+    else if (following) this.start();
   };
 
   /**

@@ -26,6 +26,8 @@ export class Response extends ExpressResponse {
    */
   override writeHead(status: number, ...[headers = []]: unknown[]): this {
     if (!this.req.complete && hasLargeBody(this.req)) this.shouldKeepAlive = false;
+    // Node sends `Connection: close` for HTTP/1.0 if there is no Content-Length.
+    if (this.req.httpVersion === '1.0' && (status === 204 || status === 304)) this.shouldKeepAlive = false;
     const own = ['X-Request-Id', this.requestId, 'X-Content-Type-Options', 'nosniff'];
     return super.writeHead(status, [...(headers as string[]), ...own, ...this.standing]);
   }
