@@ -43,6 +43,12 @@ const LAST: readonly (readonly [what: string, request: string, status: number])[
   ['a GET with close among other options', get('/v1/pets', 'Connection: x, Close'), 200],
   ['a POST with Connection: close', post('last', 'Connection: close'), 201],
   ['a GET of HTTP/1.0', get('/v1/pets').replace('1.1', '1.0'), 200],
+  // Without a body, Node closes what HTTP/1.0 would keep open.
+  [
+    'an OPTIONS of HTTP/1.0 with keep-alive',
+    rawRequest('OPTIONS /v1/pets', ['KEY', 'Connection: keep-alive']).replace('1.1', '1.0'),
+    204,
+  ],
   ['a health check with Connection: close', rawRequest('GET /health/ready', ['Connection: close']), 200],
   ['a file of the docs with Connection: close', rawRequest('GET /docs', ['Connection: close']), 200],
   ['a request without a key and with Connection: close', rawRequest('GET /v1/pets', ['Connection: close']), 401],
@@ -198,6 +204,34 @@ describe('a client that does not read', () => {
     for (let i = 0; i < 50; i++) expect((await connection.answer()).status).toBe(200);
     connection.destroy();
   });
+});
+
+it('a connection whose response cannot be sent behind a CONNECT is closed', async () => {
+  const other = await Service.start();
+  (other.app.getHttpServer() as Server).timeout = 200;
+  const file = rawRequest('GET /docs/swagger-ui-bundle.js', []);
+  const connection = await Connection.send(other.port, bytes(`${file.repeat(5)}CONNECT x:1 HTTP/1.1\nHost: x\n\n`));
+  await connection.closed;
+  await other.stop();
+});
+
+it('a graceful shutdown ends once a slow client has read the response that began before it', async () => {
+  const other = await Service.start({ STOP_TIMEOUT: '600000' });
+  const accepted = once(other.app.getHttpServer() as Server, 'connection') as Promise<[Socket]>;
+  const connection = await Connection.open(other.port);
+  const [held] = await accepted;
+  connection.socket.pause();
+  // Until the buffers of the operating system are full.
+  while (held.writableLength === 0) {
+    connection.write(bytes(rawRequest('GET /docs/swagger-ui-bundle.js', [])));
+    await delay(100);
+  }
+  const stopped = other.stop();
+  // By now idle connections are closed.
+  await delay(1_500);
+  connection.socket.resume();
+  await stopped;
+  await connection.closed;
 });
 
 describe('a connection that arrives as the service stops listening', () => {

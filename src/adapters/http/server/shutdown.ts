@@ -8,8 +8,7 @@ import type { HttpSettings } from '../http-settings.js';
 import type { ConnectionQueue } from './connection-queue.js';
 
 /**
- * How long a worker keeps connections alive after it has stopped listening, in milliseconds. By then all workers have
- * stopped listening, even on a busy machine.
+ * How long a worker keeps connections alive after it has stopped listening, in milliseconds: by then all workers have.
  * A client whose connection is closed opens another one at once, which is reset if it arrives as the last worker stops.
  */
 const WORKER_SETTLE = 200;
@@ -17,8 +16,8 @@ const WORKER_SETTLE = 200;
 const logger = new Logger('http');
 
 /**
- * Stops listening after `STOP_DELAY`, handles what is in flight and what arrives on kept-alive connections for a
- * second more, and resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a
+ * Stops listening after `STOP_DELAY`, handles what is in flight and, for a second, what arrives on kept-alive
+ * connections, and resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a
  * response was in flight.
  */
 export async function closeGracefully(
@@ -35,9 +34,10 @@ export async function closeGracefully(
   const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
   if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
   for (const queue of queues.values()) queue.stop();
-  await Promise.race([closed, delay(1_000, undefined, { ref: false })]);
-  server.closeIdleConnections();
+  // Every second, as others become idle later.
+  const closing = setInterval(() => server.closeIdleConnections(), 1_000);
   await closed;
+  clearInterval(closing);
   clearTimeout(timeout);
   // Stops Node's timer for slow requests.
   server.close();
