@@ -13,7 +13,7 @@ import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
 import { isTraced, type Settings } from './settings.js';
 
-/** Creates the application that production serves, and every HTTP test; it does not listen yet. */
+/** Creates the application, for production and for every HTTP test; it does not listen yet. */
 export async function createApp(settings: Settings, log: Log): Promise<INestApplication> {
   Logger.overrideLogger(log);
   const { METRICS_PORT, METRICS_HOST, CORS_ORIGINS } = settings;
@@ -36,7 +36,7 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   if (tracing) app.use((request: Request, _response: unknown, next: NextFunction) => tracing.begin(request, next));
   app.use(deprecateGetPet(settings));
   if (CORS_ORIGINS.length > 0) app.use(allowOrigins(CORS_ORIGINS));
-  // Behind these, so that an error of the head has the headers for CORS and deprecation, too.
+  // Behind these, so that a protocol error has the headers for CORS and deprecation, too.
   app.use((request: Request, _response: unknown, next: NextFunction) => next(request.error));
   serveDocs(app);
   return app.init();

@@ -8,11 +8,11 @@ export function databaseTimeout({ STATEMENT_TIMEOUT }: { readonly STATEMENT_TIME
   return POOL_TIMEOUT + STATEMENT_TIMEOUT;
 }
 
-/** Settles as the promise does, or rejects with `late()` after a timeout in milliseconds. */
-export function within<T>(milliseconds: number, promise: Promise<T>, late: () => Error): Promise<T> {
+/** Settles as the promise does, or rejects with `reason()` after a timeout in milliseconds. */
+export function within<T>(milliseconds: number, promise: Promise<T>, reason: () => Error): Promise<T> {
   // `Promise.race` takes twice the time, and every request to the database passes here.
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(late()), milliseconds);
+    const timer = setTimeout(() => reject(reason()), milliseconds);
     const settled = () => clearTimeout(timer);
     promise.then(settled, settled);
     promise.then(resolve, reject);
@@ -28,7 +28,7 @@ export class DatabaseWait {
   /** Waits for the result; rejects with `DatabaseUnavailable` once the request has waited for too long in all. */
   async for<T>(result: Promise<T>): Promise<T> {
     const startedAt = performance.now();
-    // The first wait: `Database.admit` has the same limit.
+    // The first wait needs no timer: `Database.admit` has one.
     const value = await (this.waited === 0 ? result : within(this.limit - this.waited, result, late));
     this.waited += performance.now() - startedAt;
     return value;

@@ -3,11 +3,12 @@ import { quoted } from '../../../application/errors.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
 
-/** An optional query parameter: its documentation, and what an invalid value should be, such as `a number`. */
+/** An optional query parameter. */
 interface QueryParameter {
   readonly description: string;
   readonly schema: SchemaObject | ReferenceObject;
-  readonly rule?: (value: string) => string | undefined;
+  /** What an invalid value should be, such as `a number`; undefined if the value is valid. */
+  readonly fault?: (value: string) => string | undefined;
 }
 
 /** The query parameters of an operation, by name. */
@@ -30,9 +31,9 @@ export function parseQuery(query: Query, parameters: QueryParameters): Record<st
       continue;
     }
     const [first = '', ...others] = [value].flat() as string[];
-    const rule = parameter.rule?.(first);
-    if (rule !== undefined) {
-      faults.push(new ApiError('invalid_parameter', `${name} must be ${rule}, not ${quoted(first)}.`));
+    const fault = parameter.fault?.(first);
+    if (fault !== undefined) {
+      faults.push(new ApiError('invalid_parameter', `${name} must be ${fault}, not ${quoted(first)}.`));
     }
     if (others.length > 0) faults.push(new ApiError('repeated_parameter', `${name} must be given once.`));
     values[name] = first;

@@ -53,7 +53,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
-    // A client that does not read a response has 30 s; no connection that waits for its response may time out.
+    // A client that does not read a response has 30 to 60 s; no connection that waits for its response may time out.
     server.timeout = Math.max(30_000, databaseTimeout(this.settings) + 1_000);
     server.maxConnections = MAX_CONNECTIONS;
     // The total size is limited instead: beyond a count Node would drop headers silently.

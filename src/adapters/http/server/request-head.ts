@@ -47,7 +47,7 @@ export function headError(request: Request): ApiError | undefined {
   return undefined;
 }
 
-/** The error for bytes that Node's HTTP parser rejected. */
+/** What to respond to an error of Node's `clientError` event. */
 export function parserError(error: ParserError): ApiError {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return ApiError.of('request_timeout');
   if (error.code === 'HPE_HEADER_OVERFLOW') {
