@@ -49,8 +49,10 @@ export interface Dialect {
   lastId(table: string): string;
   /** Makes the next generated id of an empty table higher than this one, in the transaction. */
   continueIds(table: string, last: bigint): readonly string[];
-  /** What comes after `SELECT …` to read a list, always by one walk along an index. */
-  list(query: PetQuery, add: AddParameter): string;
+  /** Selects these columns of a list, always by one walk along an index. */
+  list(columns: string, query: PetQuery, add: AddParameter): string;
+  /** The same for several lists, with the index of its list as `place` of each row. Absent if that is slower. */
+  lists?(columns: string, queries: readonly PetQuery[], add: AddParameter): string;
   /** Why a statement has failed; undefined if the fault is its own. */
   failure(error: DriverError): Failure | undefined;
   /**

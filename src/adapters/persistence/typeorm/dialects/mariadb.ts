@@ -39,9 +39,13 @@ export const mariadb: Dialect = {
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
-  list({ status, maxId, limit }, add) {
+  list(columns, { status, maxId, limit }, add) {
     const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${add(status)} AND`;
-    return `FROM pet FORCE INDEX ${where} id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
+    return `SELECT ${columns} FROM pet FORCE INDEX ${where} id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
+  },
+
+  lists(columns, queries, add) {
+    return queries.map((each, i) => `(${this.list(`${columns}, ${i} AS place`, each, add)})`).join(' UNION ALL ');
   },
 
   failure({ errno, sqlState }) {

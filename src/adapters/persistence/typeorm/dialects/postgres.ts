@@ -7,6 +7,10 @@ import { Dialect } from './dialect.js';
  */
 const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
 
+/** The pets of a status: `status = … AND id <= …`, in a form for which the planner cannot walk the whole table. */
+const ofStatus = (status: string, maxId: string) =>
+  `FROM pet WHERE status >= ${status} AND (status, id) <= (${status}, ${maxId}) ORDER BY status DESC, id DESC`;
+
 /** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
 export const postgres: Dialect = {
   isServer: true,
@@ -37,12 +41,25 @@ export const postgres: Dialect = {
     FROM ${table}`,
   continueIds: (table, last) => [`SELECT setval(pg_get_serial_sequence('${table}', 'id'), ${last})`],
 
-  list({ status, maxId, limit }, add) {
-    if (status === undefined) return `FROM pet WHERE id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
-    const only = add(status);
-    // This is `status = … AND id <= …`, in a form for which the planner cannot walk the whole table.
-    return `FROM pet WHERE status >= ${only} AND (status, id) <= (${only}, ${add(maxId)})
-      ORDER BY status DESC, id DESC LIMIT ${add(limit)}`;
+  list(columns, { status, maxId, limit }, add) {
+    const all = () => `FROM pet WHERE id <= ${add(maxId)} ORDER BY id DESC`;
+    const pets = status === undefined ? all() : ofStatus(add(status), add(maxId));
+    return `SELECT ${columns} ${pets} LIMIT ${add(limit)}`;
+  },
+
+  // Of a union the server would plan each part: a sixth fewer requests per second.
+  lists(columns, queries, add) {
+    const limits = queries.map((each) => each.limit);
+    const lists = [queries.map((each) => each.status), queries.map((each) => each.maxId), limits].map(add);
+    // Without a limit that it knows, the planner might read and sort the whole table.
+    const most = add(Math.max(...limits));
+    return `SELECT pet.*, place - 1 AS place
+      FROM unnest(${lists[0]}::text[], ${lists[1]}::bigint[], ${lists[2]}::int[])
+        WITH ORDINALITY AS list (only_status, max_id, count, place),
+      LATERAL (
+        (SELECT ${columns} FROM pet WHERE only_status IS NULL AND id <= max_id ORDER BY id DESC LIMIT ${most})
+        UNION ALL (SELECT ${columns} ${ofStatus('only_status', 'max_id')} LIMIT ${most}) LIMIT count
+      ) AS pet`;
   },
 
   failure({ code, where }) {

@@ -7,10 +7,7 @@ import { said } from '../dialects/dialect.js';
 import { requireSchema, withDataSource } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
-/**
- * Backs up the SQLite database in `file` while others use it. The backup is verified and on disk before it gets its
- * name.
- */
+/** Backs up the SQLite database in `file` while others use it: verified and on disk before it gets its name. */
 export async function makeBackup(file: string, target: string): Promise<Contents> {
   if (fs.existsSync(target)) throw new UsageError(`The backup must be a new file; ${quoted(target)} exists.`);
   const folder = dirname(resolve(target));

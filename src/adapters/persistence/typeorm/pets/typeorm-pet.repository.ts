@@ -105,23 +105,17 @@ async function ask(manager: EntityManager): Promise<void> {
 }
 
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
-  // On SQLite one statement for all is slower: each new text must be compiled.
-  const groups = dialectOf(manager.dataSource).isServer ? [queries] : queries.map((each) => [each]);
-  const lists: Pet[][] = [];
-  for (const each of groups) lists.push(...(await selectLists(manager, each)));
-  return lists;
-}
-
-async function selectLists(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
   const dialect = dialectOf(manager.dataSource);
-  const found = await query<PetRow & { readonly place: unknown }>(manager, (add) => {
-    const selects = queries.map((each, place) => `SELECT ${PET_COLUMNS}, ${place} AS place ${dialect.list(each, add)}`);
-    return selects.length === 1 ? selects[0]! : selects.map((select) => `(${select})`).join(' UNION ALL ');
-  });
   const lists: Pet[][] = queries.map(() => []);
+  if (queries.length === 1 || !dialect.lists) {
+    for (const [i, each] of queries.entries())
+      lists[i] = (await query<PetRow>(manager, (add) => dialect.list(PET_COLUMNS, each, add))).map(toPet);
+    return lists;
+  }
+  const found = await query<PetRow & { place: unknown }>(manager, (add) => dialect.lists!(PET_COLUMNS, queries, add));
   for (const row of found) lists[Number(row.place)]!.push(toPet(row));
   // A union has no order.
-  if (lists.length > 1) for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
+  for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
   return lists;
 }
 
