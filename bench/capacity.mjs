@@ -180,8 +180,8 @@ await bench(async () => {
   const plan = table(
     `requests a second: ${lists} lists, ${finds} finds, ${creates} creates of ${requests}`,
     'creates',
-    'processes of the service, shared to alone',
-    'processors of the database, shared to alone',
+    'processes of the service',
+    'processors of the database',
     'connections at most',
   );
   for (const rate of LOADS) {
