@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { type ApiError, sendError } from '../errors/api-error.js';
+import { ApiError, sendError } from '../errors/api-error.js';
 import type { Request } from './request.js';
 import { Response } from './response.js';
 
@@ -42,8 +42,11 @@ export class ConnectionQueue {
   add(response: Response): void {
     if (this.latest && this.pending.length === MAX_PENDING) this.latest.shouldKeepAlive = false;
     if (!this.socket.writable || this.latest?.shouldKeepAlive === false) return this.stopReading();
-    // After an Upgrade, Node drops the rest of the packet.
-    if (this.isStopping || response.req.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    const isUpgrade = response.req.headers.upgrade !== undefined;
+    if (this.isStopping || isUpgrade) response.shouldKeepAlive = false;
+    // After an Upgrade, Node drops the rest of the packet, and does not report a body that is cut off.
+    const cutOff = () => new ApiError('bad_request', 'The connection ended before the end of the body (RFC 9112, 8).');
+    if (isUpgrade) this.socket.once('end', () => response.req.complete || this.fail(cutOff(), response.req));
     this.latest = response;
     response.on('close', this.next);
     this.pending.push(response);

@@ -64,10 +64,11 @@ export class PetStoreAdapter extends ExpressAdapter {
       this.queues.set(socket, new ConnectionQueue(socket, (response) => this.handle(response)));
       socket.once('close', () => this.queues.delete(socket));
     });
-    server.on('connect', (request, socket) => {
-      const error = new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.');
-      this.queues.get(socket)?.fail(error, request);
-    });
+    server.on('connect', (request, socket) =>
+      this.queues
+        .get(socket)
+        ?.fail(new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.'), request),
+    );
     server.on('clientError', (error: ParserError, socket) => {
       const request = Object.assign(new AppRequest(socket as Socket), { url: targetOf(error), method: undefined });
       this.queues.get(socket)?.fail(parserError(error), request);

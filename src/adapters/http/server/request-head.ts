@@ -16,23 +16,19 @@ export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer;
 /** Validates the head of a request that Node's parser accepted; if it is valid, `url` is in origin-form afterwards. */
 export function headError(request: Request): ApiError | undefined {
   const { url, httpVersion, headers } = request;
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
     return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
-  }
   if (url.length > MAX_TARGET) return ApiError.of('uri_too_long');
   // Several are joined with a comma and a space, which no host has.
   const host = headers.host ?? (httpVersion === '1.0' ? '' : undefined);
-  if (host === undefined || !HOST.test(host)) {
+  if (host === undefined || !HOST.test(host))
     return bad('A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2).');
-  }
   const coding = headers['transfer-encoding'];
   const isRepeated = coding !== undefined && request.headersDistinct['transfer-encoding']!.length > 1;
   if (coding !== undefined && (httpVersion === '1.0' || isRepeated || !/(?:^|,)[ \t]*chunked$/i.test(coding))) {
     return bad('Transfer-Encoding must be given once, end in chunked, and be of HTTP/1.1 (RFC 9112, section 6).');
   }
-  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
-    return ApiError.of('expectation_failed');
-  }
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return ApiError.of('expectation_failed');
   const target = url.replace(ORIGIN, '/');
   if (!target.startsWith('/') || target.includes('#')) {
     return bad('The request target must be a path and, optionally, a query (RFC 9112, section 3.2).');
