@@ -34,8 +34,8 @@ export async function closeGracefully(
   const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
   if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
   for (const queue of queues.values()) queue.stop();
-  // Every second, as others become idle later.
-  const closing = setInterval(() => server.closeIdleConnections(), 1_000);
+  // Every second, as others become idle later; in the next phase, once requests that have arrived have been read.
+  const closing = setInterval(() => setImmediate(() => server.closeIdleConnections()), 1_000);
   await closed;
   clearInterval(closing);
   clearTimeout(timeout);
