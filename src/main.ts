@@ -57,6 +57,7 @@ async function openApi(): Promise<string> {
 
 /** What the user can mend is one line; a fault of the program has its stack. */
 async function messageOf(error: Error): Promise<string> {
+  if (error instanceof DatabaseUnavailable && error.cause) return messageOf(error.cause as Error);
   if ('driverError' in error) {
     const { said } = await import('./adapters/persistence/typeorm/dialects/dialect.js');
     return `The database cannot be used. ${said(error)}`;
