@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Libsql from 'libsql';
@@ -39,6 +39,18 @@ it('copy waits for another process that has locked the target', async () => {
   await Promise.race([copied, delay(1_500)]).finally(() => other.exec('ROLLBACK'));
   other.close();
   expect(await copied).toContain('2');
+});
+
+it('restore says where, and gives a new file the owner of its folder', async () => {
+  await run('seed', '--count', '2');
+  await run('backup', 'a.sqlite');
+  const data = join(folder().path, 'data');
+  rmSync(join(data, 'petstore.sqlite'));
+  chownSync(data, 1_000, 1_000);
+  expect(await run('restore', 'a.sqlite')).toBe(
+    `Restored 2 pets and 0 keys from a.sqlite to ${data}/petstore.sqlite.\n`,
+  );
+  expect(statSync(join(data, 'petstore.sqlite'))).toMatchObject({ uid: 1_000, gid: 1_000 });
 });
 
 it('restore is rejected while two idle processes serve', async () => {

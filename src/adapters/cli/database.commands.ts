@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
 import { words } from '../../application/finding.js';
@@ -59,8 +60,9 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .argument('<file>', 'the backup; it is not changed')
     .action(async (file: string) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys, kept } = await restoreBackup(sqliteFile(databaseUrl()), file);
-      print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file}.`);
+      const database = resolve(sqliteFile(databaseUrl()));
+      const { pets, keys, kept } = await restoreBackup(database, file);
+      print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file} to ${database}.`);
       if (kept !== undefined) print(`The previous database is kept in ${kept}.`);
     });
 }

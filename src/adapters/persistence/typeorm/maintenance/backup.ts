@@ -86,7 +86,8 @@ function replace(file: string, made: string): string | undefined {
   const owner = fs.statSync(file, { throwIfNoEntry: false });
   const lock = owner && lockWithoutLog(file);
   try {
-    if (owner && process.getuid?.() === 0) fs.chownSync(made, owner.uid, owner.gid);
+    const { uid, gid } = owner ?? fs.statSync(dirname(file));
+    if (process.getuid?.() === 0) fs.chownSync(made, uid, gid);
     if (owner) fs.linkSync(file, kept);
     // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
     for (const end of ['-wal', '-shm', '-journal'])
