@@ -51,30 +51,39 @@ describe('a start', () => {
 });
 
 describe.each([
-  { kind: postgres, count: '1' },
-  { kind: postgres, count: '2' },
-  { kind: mariadb, count: '1' },
-])('a start of $count process(es) on a $kind.name that accepts connections and does not answer', ({ kind, count }) => {
-  it('serves all the same, and responds 503 until it answers', async () => {
-    const store = await kind.create();
-    const [proxy, url] = await Proxy.to(store.url);
-    proxy.hang();
-    try {
-      const timeouts = { STATEMENT_TIMEOUT: '600' };
-      const service = await folder().serve({
-        ...timeouts,
-        DATABASE_URL: url,
-        WEB_CONCURRENCY: count,
-        API_KEYS: KEY,
-      });
-      expect((await service.send(KEY)).status).toBe(503);
-      proxy.forwardNew();
-      await until(async () => (await service.send(KEY)).status === 200);
-      expect(await service.end('SIGTERM')).toBe(0);
-    } finally {
-      await proxy.close();
-      await folder().remove();
-      await store.remove();
-    }
-  });
-});
+  { kind: postgres, count: '1', at: '' },
+  { kind: postgres, count: '2', at: '' },
+  { kind: mariadb, count: '1', at: '' },
+  { kind: postgres, count: '1', at: 'migrations' },
+  { kind: mariadb, count: '1', at: 'migrations' },
+  { kind: mariadb, count: '1', at: 'ersion' },
+])(
+  'a start of $count process(es) on a $kind.name that does not answer a statement with "$at"',
+  ({ kind, count, at }) => {
+    it('serves all the same, and responds 503 until it answers', async () => {
+      const store = await kind.create();
+      const [proxy, url] = await Proxy.to(store.url);
+      if (at === '') proxy.hang();
+      else proxy.hangAt(at);
+      try {
+        const check = folder().run(['check'], { STATEMENT_TIMEOUT: '600', DATABASE_URL: url });
+        expect(await check).toMatchObject({ code: 1 });
+        const timeouts = { STATEMENT_TIMEOUT: '600' };
+        const service = await folder().serve({
+          ...timeouts,
+          DATABASE_URL: url,
+          WEB_CONCURRENCY: count,
+          API_KEYS: KEY,
+        });
+        expect((await service.send(KEY)).status).toBe(503);
+        proxy.forwardNew();
+        await until(async () => (await service.send(KEY)).status === 200);
+        expect(await service.end('SIGTERM')).toBe(0);
+      } finally {
+        await proxy.close();
+        await folder().remove();
+        await store.remove();
+      }
+    });
+  },
+);

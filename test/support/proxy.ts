@@ -8,6 +8,7 @@ export class Proxy {
   private held = false;
   private refused = false;
   private losing = 0;
+  private lastWords: string | undefined;
   private awaited: { readonly text: string; readonly resolve: () => void } | undefined;
   private heard: Buffer[] = [];
 
@@ -31,6 +32,7 @@ export class Proxy {
       client.on('close', () => this.pairs.delete(pair));
       client.on('data', (bytes: Buffer) => {
         this.heard.push(bytes);
+        if (this.lastWords !== undefined && bytes.includes(this.lastWords)) this.hang();
         if (this.losing > 0) this.loseAnswer(pair);
         else if (this.awaited && bytes.includes(this.awaited.text)) {
           this.loseAnswer(pair, this.awaited.resolve);
@@ -74,6 +76,11 @@ export class Proxy {
     }
   }
 
+  /** Hangs from when a client sends this text. */
+  hangAt(text: string): void {
+    this.lastWords = text;
+  }
+
   /** Forwards what the clients send, and nothing of what they are answered. */
   loseAnswers(): void {
     for (const pair of this.pairs) this.holdAnswers(pair);
@@ -107,6 +114,7 @@ export class Proxy {
   /** Forwards new connections; the old ones hang for ever, as where a machine on the way forgot them. */
   forwardNew(): void {
     this.held = false;
+    this.lastWords = undefined;
   }
 
   /** Leads new connections to this port, and ends the others, as a proxy does once another server is the primary. */

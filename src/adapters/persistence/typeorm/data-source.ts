@@ -1,7 +1,8 @@
 import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
-import { POOL_TIMEOUT } from '../../../application/within.js';
+import { late } from '../../../application/errors.js';
+import { POOL_TIMEOUT, within } from '../../../application/within.js';
 import { LastingUrl, Tls } from '../database-url.js';
 import { connecting, Dialect } from './dialects/dialect.js';
 import { mariadb } from './dialects/mariadb.js';
@@ -81,8 +82,13 @@ export async function withSource<T>(options: DataSourceOptions, work: (source: D
   try {
     return await work(source);
   } finally {
-    await source.destroy();
+    await closing(source.destroy());
   }
+}
+
+/** Waits until connections are closed, but not for a statement that is never answered, as mysql2 would. */
+export function closing(closed: Promise<void>): Promise<void> {
+  return within(POOL_TIMEOUT, closed, late).catch(() => undefined);
 }
 
 /** Initializes a DataSource, and closes what TypeORM leaves open if that fails: each attempt makes another pool. */
@@ -90,7 +96,7 @@ export async function initialize(source: DataSource): Promise<void> {
   try {
     await connecting(source.initialize());
   } catch (error) {
-    await source.driver.disconnect().catch(() => undefined);
+    await closing(source.driver.disconnect());
     throw error;
   }
 }

@@ -5,9 +5,9 @@ import { databaseTimeout, within } from '../../../application/within.js';
 import { UNOBSERVED } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { collectGarbage, resolved } from '../sqlite-file.js';
-import { dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
+import { closing, dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
 import { connecting, Dialect, failureOf, NotWritable, prepare, said } from './dialects/dialect.js';
-import { migrate } from './schema.js';
+import { compareMigrations, migrate } from './schema.js';
 
 /** How long to pause before work is retried, in milliseconds. */
 const RETRY_PAUSE = { busy: 5, unavailable: 50 };
@@ -105,7 +105,7 @@ export class Database {
     this.readVersion = undefined;
     if (this.url.engine === 'sqlite' && this.writes.isInitialized)
       await this.writes.query('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined);
-    for (const source of [this.reads, this.writes]) if (source.isInitialized) await source.destroy();
+    for (const source of [this.reads, this.writes]) if (source.isInitialized) await closing(source.destroy());
     if (this.url.engine === 'sqlite') await collectGarbage();
   }
 
@@ -180,8 +180,11 @@ export class Database {
       // A statement of SQLite that waits for a lock would block the event loop.
       if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
     }
-    // On a connection of its own, whose statements have no time limit.
-    await withSource(dataSourceOptions(this.url), (source) => migrate(source, this.report));
+    const limited = dataSourceOptions(this.url, 1, this.limits.STATEMENT_TIMEOUT);
+    const { pending, newer } = await withSource(limited, compareMigrations);
+    if (newer) this.report(newer);
+    // On a connection whose statements have no time limit.
+    if (pending.length > 0) await withSource(dataSourceOptions(this.url), migrate);
     // SQLite's only connection for reads: it comes from no pool, so it need not be released.
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());

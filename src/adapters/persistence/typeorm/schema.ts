@@ -7,37 +7,27 @@ import { dataSourceOptions, dialectOf, withSource } from './data-source.js';
 import { prepare } from './dialects/dialect.js';
 
 /** Opens a database for a command, with its schema as it is. */
-export async function withDataSource<T>(
-  url: LastingUrl,
-  work: (source: DataSource) => Promise<T>,
-  statementTimeout?: number,
-): Promise<T> {
-  return withSource(dataSourceOptions(resolved(url), 1, statementTimeout), work);
+export async function withDataSource<T>(url: LastingUrl, work: (source: DataSource) => Promise<T>, timeout?: number) {
+  return withSource(dataSourceOptions(resolved(url), 1, timeout), work);
 }
 
 /**
- * Applies the pending migrations, and resolves to their names. Rejects with `NotWritable`, and changes nothing, if the
- * database is unsuitable. Processes that start together wait for each other, so the connection must have no time
- * limit.
+ * Applies the pending migrations, and resolves to their names. Processes that start together wait for each other, so
+ * the connection must have no time limit.
  */
-export async function migrate(
-  source: DataSource,
-  report: (message: string) => void = () => undefined,
-): Promise<string[]> {
-  const dialect = dialectOf(source);
-  await prepare(dialect, source.manager);
-  const { pending, newer } = await compareMigrations(source);
-  if (newer) report(newer);
+export async function migrate(source: DataSource): Promise<string[]> {
+  const { pending } = await compareMigrations(source);
   if (pending.length === 0) return [];
   return source.transaction(async (manager) => {
-    await manager.query(dialect.lockSchema);
+    await manager.query(dialectOf(source).lockSchema);
     const applied = await new MigrationExecutor(source, manager.queryRunner).executePendingMigrations();
     return applied.map(({ name }) => name);
   });
 }
 
-/** The names of the migrations that are not applied to a database; a sentence if it has some of a newer release. */
-async function compareMigrations(source: DataSource): Promise<{ pending: string[]; newer: string | false }> {
+/** The names of the pending migrations, and a sentence on those of a newer release; `NotWritable` as `prepare`. */
+export async function compareMigrations(source: DataSource): Promise<{ pending: string[]; newer: string | false }> {
+  await prepare(dialectOf(source), source.manager);
   const known = source.migrations.map((each) => each.name ?? each.constructor.name);
   const applied = (await new MigrationExecutor(source).getExecutedMigrations()).map(({ name }) => name);
   const unknown = applied.filter((name) => !known.includes(name));
@@ -57,10 +47,8 @@ export async function requireSchema(source: DataSource, name: string): Promise<v
 /** Whether a database has the schema that the migrations create; indexes may be added. */
 export async function schemaFinding(source: DataSource): Promise<Finding> {
   const { pending, newer } = await compareMigrations(source);
-  if (pending.length > 0) {
-    const advice = '"petstore migrate" applies them, as the next start does.';
-    return warn('schema', `Pending: ${pending.join(', ')}.`, advice);
-  }
+  if (pending.length > 0)
+    return warn('schema', `Pending: ${pending.join(', ')}.`, '"petstore migrate" or the next start applies them.');
   if (newer) return warn('schema', newer, 'Run that release.');
   const tables = await differentTables(source);
   const advice = 'The schema must be the one that the migrations create.';

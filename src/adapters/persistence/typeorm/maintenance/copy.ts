@@ -2,7 +2,7 @@ import { EntityManager, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { existing, LastingUrl } from '../../database-url.js';
 import { dialectOf } from '../data-source.js';
-import { insert, prepare, query } from '../dialects/dialect.js';
+import { insert, query } from '../dialects/dialect.js';
 import { migrate, requireSchema, withDataSource } from '../schema.js';
 
 /** How many rows are read and written at a time. */
@@ -23,7 +23,6 @@ export interface Contents {
 export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Contents> {
   return withDataSource(existing(from), (source) =>
     withDataSource(to, async (target) => {
-      await prepare(dialectOf(source), source.manager);
       await requireSchema(source, 'The source');
       await migrate(target);
       // Its connection is closed with the target, which rolls back what was not committed.
