@@ -28,12 +28,12 @@ export function Operation({ query, ...options }: OperationOptions): MethodDecora
 
 /** Rejects a request whose `Accept` excludes JSON, or that has a query although the operation has no parameters. */
 class OperationGuard implements CanActivate {
-  constructor(private readonly hasQuery: boolean) {}
+  constructor(private readonly hasParameters: boolean) {}
 
   canActivate(context: ExecutionContext): true {
     const request = context.getArgByIndex<Request>(0);
     if (!acceptsJson(request)) throw ApiError.of('not_acceptable');
-    if (!this.hasQuery && request.url.includes('?')) parseQuery(request.query, {});
+    if (!this.hasParameters && request.url.includes('?')) parseQuery(request.query, {});
     return true;
   }
 }

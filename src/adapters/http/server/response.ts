@@ -24,7 +24,7 @@ export class Response extends ExpressResponse {
    * Sends the head. `headers` are names and values in turn; those that Express has set one by one are sent, too. The
    * connection is closed after the response if a large body is still arriving.
    */
-  override writeHead(status: number, ...[headers = []]: unknown[]): this {
+  override writeHead(status: number, headers: unknown = []): this {
     if (!this.req.complete && hasLargeBody(this.req)) this.shouldKeepAlive = false;
     // Node sends `Connection: close` for HTTP/1.0 if there is no Content-Length.
     if (this.req.httpVersion === '1.0' && (status === 204 || status === 304)) this.shouldKeepAlive = false;
