@@ -56,6 +56,7 @@ describe.each([
   { kind: mariadb, count: '1', at: '' },
   { kind: postgres, count: '1', at: 'migrations' },
   { kind: mariadb, count: '1', at: 'migrations' },
+  // TypeORM's `SELECT VERSION()`, in capitals or not.
   { kind: mariadb, count: '1', at: 'ersion' },
 ])(
   'a start of $count process(es) on a $kind.name that does not answer a statement with "$at"',

@@ -7,7 +7,7 @@ interface RequestObserver {
   finish(request: FinishedRequest): void;
 }
 
-/** Middleware that describes each request to the observers once it has finished, even if it could not be parsed. */
+/** Middleware that reports every finished request, parsed or not, to the observers. */
 export function observeRequests(observers: readonly RequestObserver[]) {
   return (request: Request, response: Response, next: NextFunction) => {
     response.once('close', () => {

@@ -11,8 +11,8 @@ export const OperationId = Reflector.createDecorator<string>();
 type OperationOptions = ApiOperationOptions & { readonly operationId: string; readonly query?: QueryParameters };
 
 /**
- * Makes a handler an operation of the interface: part of its document, with checks of `Accept` and, unless it has
- * query parameters, which its pipe checks, that there is no query.
+ * Makes a handler an operation of the interface, in its document. `Accept` is checked, and a query is rejected unless
+ * the operation has query parameters, which its pipe checks.
  */
 export function Operation({ query, ...options }: OperationOptions): MethodDecorator {
   return applyDecorators(

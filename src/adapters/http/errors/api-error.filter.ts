@@ -15,7 +15,7 @@ import { ERRORS } from './error-code.js';
 /** When to retry while the database is not available, in seconds. */
 const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
 
-/** What else is known of a response. */
+/** What the server adds to Express's response and request. */
 interface Known {
   readonly requestId: string;
   readonly req: { readonly error?: ApiError };

@@ -34,7 +34,7 @@ export async function closeGracefully(
   const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
   if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
   for (const queue of queues.values()) queue.stop();
-  // Every second, as others become idle later; in the next phase, once requests that have arrived have been read.
+  // Every second, as some become idle later. `setImmediate` lets the requests that have arrived be read first.
   const closing = setInterval(() => setImmediate(() => server.closeIdleConnections()), 1_000);
   await closed;
   clearInterval(closing);

@@ -25,7 +25,7 @@ export async function migrate(source: DataSource): Promise<string[]> {
   });
 }
 
-/** The names of the pending migrations, and a sentence on those of a newer release; `NotWritable` as `prepare`. */
+/** The pending migrations, and a sentence if a newer release has applied others. Rejects as `prepare` does. */
 export async function compareMigrations(source: DataSource): Promise<{ pending: string[]; newer: string | false }> {
   await prepare(dialectOf(source), source.manager);
   const known = source.migrations.map((each) => each.name ?? each.constructor.name);

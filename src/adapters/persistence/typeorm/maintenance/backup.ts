@@ -7,7 +7,7 @@ import { said } from '../dialects/dialect.js';
 import { requireSchema, withDataSource } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
-/** Backs up the SQLite database in `file` while others use it: verified and on disk before it gets its name. */
+/** Backs up the SQLite database in `file`, in use or not. The backup gets its name once verified and on disk. */
 export async function makeBackup(file: string, target: string): Promise<Contents> {
   if (fs.existsSync(target)) throw new UsageError(`The backup must be a new file; ${quoted(target)} exists.`);
   const folder = dirname(resolve(target));
