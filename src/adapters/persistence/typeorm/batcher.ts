@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { late } from '../../../application/errors.js';
 import { Database, WorkKind } from './database.js';
@@ -50,13 +51,18 @@ export class Batcher<Item, Result> {
   private schedule(): void {
     if (this.pending.length === 0 || this.inFlight >= this.maxInFlight) return;
     this.inFlight++;
-    setImmediate(() => {
-      const batch = this.pending.splice(0, this.maxBatch);
-      void this.context!.runInAsyncScope(() => this.flush(batch)).finally(() => {
-        this.inFlight--;
-        this.schedule();
-      });
+    void this.flushNext().finally(() => {
+      this.inFlight--;
+      this.schedule();
     });
+  }
+
+  private async flushNext(): Promise<void> {
+    // In the first turn of the event loop all requests that have arrived are read, and in the second they are pending.
+    await immediate();
+    await immediate();
+    const batch = this.pending.splice(0, this.maxBatch);
+    await this.context!.runInAsyncScope(() => this.flush(batch));
   }
 
   private async flush(all: readonly Pending<Item, Result>[]): Promise<void> {
