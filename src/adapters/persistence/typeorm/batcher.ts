@@ -51,21 +51,17 @@ export class Batcher<Item, Result> {
   private schedule(): void {
     if (this.pending.length === 0 || this.inFlight >= this.maxInFlight) return;
     this.inFlight++;
-    void this.flushNext().finally(() => {
+    void this.context!.runInAsyncScope(() => this.flush()).finally(() => {
       this.inFlight--;
       this.schedule();
     });
   }
 
-  private async flushNext(): Promise<void> {
+  private async flush(): Promise<void> {
     // In the first turn of the event loop all requests that have arrived are read, and in the second they are pending.
     await immediate();
     await immediate();
-    const batch = this.pending.splice(0, this.maxBatch);
-    await this.context!.runInAsyncScope(() => this.flush(batch));
-  }
-
-  private async flush(all: readonly Pending<Item, Result>[]): Promise<void> {
+    const all = this.pending.splice(0, this.maxBatch);
     const now = performance.now();
     for (const { deadline, reject } of all) if (deadline <= now) reject(late());
     const batch = all.filter(({ deadline }) => deadline > now);

@@ -26,7 +26,6 @@ export class TypeOrmPetRepository extends PetRepository {
   private readonly addsOnce: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
   private readonly lists: Batcher<PetQuery, readonly Pet[]>;
-
   private checking: Promise<void> | undefined;
 
   constructor(private readonly database: Database) {
