@@ -87,6 +87,13 @@ describe('a body', () => {
     expect((await send(`${chunked}10000\n${PET.padEnd(65_536)}\n0\n\n`)).status).toBe(201);
   });
 
+  it('may come in chunks that divide a character', async () => {
+    const body = Buffer.from(newPetJson({ name: '"Zoë 🐕"' })).toString('latin1');
+    const chunks = [...body].map((byte) => `1\n${byte}\n`).join('');
+    const response = await send(`${chunked}${chunks}0\n\n`);
+    expect(JSON.parse(response.body)).toMatchObject({ name: 'Zoë 🐕' });
+  });
+
   it.each([
     ['a Content-Length of 64 KiB and a byte, before it is read', { length: '65537' }],
     ['a Content-Length beyond 2^53', { length: '9007199254740993' }],

@@ -47,9 +47,10 @@ function readBytes(request: IncomingMessage, length: number): Promise<Buffer> {
     // Not a list of chunks: each has an overhead of 380 bytes, and a client can send chunks of one byte.
     const bytes = Buffer.allocUnsafe(length);
     let size = 0;
-    request.on('data', (chunk: Buffer) => {
+    // `ConnectionQueue` has chunked bodies arrive as latin1.
+    request.on('data', (chunk: Buffer | string) => {
       if (size + chunk.length > length) return reject(ApiError.of('body_too_large'));
-      size += chunk.copy(bytes, size);
+      size += typeof chunk === 'string' ? bytes.write(chunk, size, 'latin1') : chunk.copy(bytes, size);
     });
     request.on('end', () => resolve(bytes.subarray(0, size)));
     request.on('error', () => reject(new ApiError('bad_request', 'The body is incomplete.')));

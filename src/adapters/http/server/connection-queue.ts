@@ -47,6 +47,8 @@ export class ConnectionQueue {
     // After an Upgrade, Node drops the rest of the packet, and does not report a body that is cut off.
     const cutOff = () => new ApiError('bad_request', 'The connection ended before the end of the body (RFC 9112, 8).');
     if (isUpgrade) this.socket.once('end', () => response.req.complete || this.fail(cutOff(), response.req));
+    // Node buffers each chunk that is not read yet, even of one byte, in 380 bytes; a string takes a tenth of that.
+    if (response.req.headers['transfer-encoding']) response.req.setEncoding('latin1');
     this.latest = response;
     response.on('close', this.next);
     this.pending.push(response);

@@ -47,8 +47,6 @@ export class PetStoreAdapter extends ExpressAdapter {
       requireHostHeader: false,
       // By default only the first one of several Host or Authorization headers would be seen.
       joinDuplicateHeaders: true,
-      // How much of a body is read ahead, in bytes; a body in chunks of one byte takes 380 times as much memory.
-      highWaterMark: 4_096,
     });
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
