@@ -35,12 +35,18 @@ export async function closeGracefully(
   if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
   for (const queue of queues.values()) queue.stop();
   // Every second, as some become idle later. `setImmediate` lets the requests that have arrived be read first.
-  const closing = setInterval(() => setImmediate(() => server.closeIdleConnections()), 1_000);
+  const closing = setInterval(() => setImmediate(() => closeIdle(server, queues)), 1_000);
   await closed;
   clearInterval(closing);
   clearTimeout(timeout);
   // Stops Node's timer for slow requests.
   server.close();
+}
+
+/** Closes idle connections unless a response is on its way to a slow client: Node takes its connection for idle. */
+function closeIdle(server: Server, queues: ReadonlyMap<Duplex, ConnectionQueue>): void {
+  const isSending = [...queues.keys()].some((socket) => socket.writableLength > 0 || socket.writableEnded);
+  if (!isSending) server.closeIdleConnections();
 }
 
 function cutOff(queues: ReadonlyMap<Duplex, ConnectionQueue>): void {
