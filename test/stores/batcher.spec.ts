@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Batcher } from '../../src/adapters/persistence/typeorm/batcher.js';
 import { DatabaseUnavailable } from '../../src/application/errors.js';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
@@ -39,4 +40,16 @@ it('items with one name share one result, and a batch has no more items than it 
   const batcher = new Batcher(databaseWith([deadline, deadline, deadline], []), 'read', 'SELECT pet', read, 2);
   expect(await Promise.all(['a', 'a', 'b'].map((item) => batcher.add(item)))).toEqual(['a!', 'a!', 'b!']);
   expect(batches).toEqual([['a'], ['b']]);
+});
+
+it.each([
+  ['one by one', 1],
+  ['at once', Infinity],
+])('batches of one item that are run %s belong to the traces of their requests', async (_when, maxInFlight) => {
+  const trace = new AsyncLocalStorage<string>();
+  const deadlines = Array<number>(2).fill(performance.now() + 1_000_000);
+  const read = () => Promise.resolve([trace.getStore()]);
+  const batcher = new Batcher(databaseWith(deadlines, []), 'read', 'SELECT pet', read, 1, maxInFlight);
+  const traces = await Promise.all(['a', 'b'].map((item) => trace.run(item, () => batcher.add(item))));
+  expect(traces).toEqual(['a', 'b']);
 });

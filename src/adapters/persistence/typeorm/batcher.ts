@@ -8,18 +8,19 @@ interface Pending<Item, Result> {
   readonly item: Item;
   readonly name: unknown;
   readonly deadline: number;
+  /** The trace that it belongs to. */
+  readonly context: AsyncResource;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: Error) => void;
 }
 
 /**
- * Lets items that arrive while round trips are in flight, or in the same turn of the event loop, share the next one. No
- * item joins a round trip that has begun, so a read sees everything that was committed before it was requested.
+ * Lets items that arrive while round trips are in flight, or in the same two turns of the event loop, share the next
+ * one. No item joins a round trip that has begun, so a read sees everything that was committed before it was requested.
  */
 export class Batcher<Item, Result> {
   private readonly pending: Pending<Item, Result>[] = [];
   private inFlight = 0;
-  private context: AsyncResource | undefined;
 
   /**
    * `work` processes a batch, and resolves to the results in the same order; an Error in the place of a result fails
@@ -32,33 +33,32 @@ export class Batcher<Item, Result> {
     private readonly summary: string,
     private readonly work: (manager: EntityManager, items: readonly Item[]) => Promise<readonly (Result | Error)[]>,
     private readonly maxBatch = 256,
-    // A server runs one batch while the process reads the rows of another.
+    // A database server runs one batch while this process reads the rows of the other.
     private readonly maxInFlight = database.dialect.isServer ? 2 : 1,
   ) {}
 
   /** The result of an item. Items with the same name share one. */
   add(item: Item, name: unknown = item): Promise<Result> {
-    // A batch belongs to the trace of the request that began the queue, even if it is run when another batch ends.
-    if (this.pending.length === 0) this.context = new AsyncResource('Batcher');
     const add = (deadline: number) =>
       new Promise<Result>((resolve, reject) => {
-        this.pending.push({ item, name, deadline, resolve, reject });
+        this.pending.push({ item, name, deadline, context: new AsyncResource('Batcher'), resolve, reject });
         this.schedule();
       });
     return this.database.admit(add);
   }
 
   private schedule(): void {
-    if (this.pending.length === 0 || this.inFlight >= this.maxInFlight) return;
+    if (this.inFlight >= this.maxInFlight) return;
     this.inFlight++;
-    void this.context!.runInAsyncScope(() => this.flush()).finally(() => {
+    void this.flush().finally(() => {
       this.inFlight--;
-      this.schedule();
+      // A batch belongs to the trace of its first item.
+      this.pending[0]?.context.runInAsyncScope(() => this.schedule());
     });
   }
 
   private async flush(): Promise<void> {
-    // In the first turn of the event loop all requests that have arrived are read, and in the second they are pending.
+    // In the first turn the guard holds the requests that arrive, until all are read; in the second they are here.
     await immediate();
     await immediate();
     const all = this.pending.splice(0, this.maxBatch);
@@ -68,10 +68,10 @@ export class Batcher<Item, Result> {
     const last = batch.at(-1);
     if (!last) return;
     const items = new Map(batch.map(({ name, item }) => [name, item]));
-    const results = await this.run([...items.values()], last.deadline);
-    const places = new Map([...items.keys()].map((name, place) => [name, place]));
+    const outcomes = await this.run([...items.values()], last.deadline);
+    const results = new Map([...items.keys()].map((name, i) => [name, outcomes[i] as Result | Error]));
     for (const { name, resolve, reject } of batch) {
-      const result = results[places.get(name)!] as Result | Error;
+      const result = results.get(name)!;
       if (result instanceof Error) reject(result);
       else resolve(result);
     }
