@@ -8,8 +8,8 @@ import { ApiError } from '../errors/api-error.js';
 const MAX_BODY = 65_536;
 
 /**
- * Reads the JSON text of a request's body, empty if it has none. Rejects unless its headers declare `application/json`
- * in UTF-8, without Content-Encoding, and it has at most 64 KiB.
+ * Reads the JSON text of a request's body, empty if it has none. Rejects a body unless its headers declare
+ * `application/json` in UTF-8, without Content-Encoding, and it has at most 64 KiB.
  */
 export async function readJsonText(request: IncomingMessage, response: ServerResponse): Promise<string> {
   const { 'content-length': declared, 'transfer-encoding': transfer, expect } = request.headers;
@@ -36,21 +36,21 @@ function checkMediaType({ headers }: IncomingMessage): void {
   }
   const { 'content-encoding': encoding = 'identity', 'transfer-encoding': transfer = 'chunked' } = headers;
   if (encoding.toLowerCase() !== 'identity' || transfer.toLowerCase() !== 'chunked') {
-    const message = 'The body must not be compressed; send it without Content-Encoding.';
+    const message = 'The body must have no Content-Encoding, and no Transfer-Encoding but chunked.';
     throw new ApiError('unsupported_media_type', message, ['Accept-Encoding', 'identity']);
   }
 }
 
-/** Reads a body of at most so many bytes. */
-function readBytes(request: IncomingMessage, length: number): Promise<Buffer> {
+/** Reads a body of at most `most` bytes. */
+function readBytes(request: IncomingMessage, most: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Not a list of chunks: each has an overhead of 380 bytes, and a client can send chunks of one byte.
-    const bytes = Buffer.allocUnsafe(length);
+    // Not a list of chunks, which may have one byte each.
+    const bytes = Buffer.allocUnsafe(most);
     let size = 0;
-    // `ConnectionQueue` has chunked bodies arrive as latin1.
-    request.on('data', (chunk: Buffer | string) => {
-      if (size + chunk.length > length) return reject(ApiError.of('body_too_large'));
-      size += typeof chunk === 'string' ? bytes.write(chunk, size, 'latin1') : chunk.copy(bytes, size);
+    // Bytes as latin1: `ConnectionQueue.add` sets this encoding.
+    request.on('data', (chunk: string) => {
+      if (size + chunk.length > most) return reject(ApiError.of('body_too_large'));
+      size += bytes.write(chunk, size, 'latin1');
     });
     request.on('end', () => resolve(bytes.subarray(0, size)));
     request.on('error', () => reject(new ApiError('bad_request', 'The body is incomplete.')));

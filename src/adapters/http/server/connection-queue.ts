@@ -10,14 +10,14 @@ const ignore = () => undefined;
 
 /**
  * The requests of one connection, handled one after another: each after the response before it, to see the effect of
- * that request, and none after a last response, one whose `shouldKeepAlive` is false (RFC 9112, sections 9.3.2 and
- * 9.6). Node itself emits all requests of a packet at once.
+ * that request (RFC 9112, section 9.3.2). A response whose `shouldKeepAlive` is false is the last: no request behind it
+ * is handled (section 9.6). Node itself emits all requests of a packet at once.
  */
 export class ConnectionQueue {
   private current: Response | undefined;
   private readonly pending: Response[] = [];
 
-  /** The response to the latest request; undefined once both are complete: an idle connection holds no request. */
+  /** The response to the latest request; undefined once both are complete, to free their memory. */
   private latest: Response | undefined;
   private isStopping = false;
 
@@ -42,13 +42,14 @@ export class ConnectionQueue {
   add(response: Response): void {
     if (this.latest && this.pending.length === MAX_PENDING) this.latest.shouldKeepAlive = false;
     if (!this.socket.writable || this.latest?.shouldKeepAlive === false) return this.stopReading();
-    const isUpgrade = response.req.headers.upgrade !== undefined;
+    const { req: request } = response;
+    const isUpgrade = request.headers.upgrade !== undefined;
     if (this.isStopping || isUpgrade) response.shouldKeepAlive = false;
     // After an Upgrade, Node drops the rest of the packet, and does not report a body that is cut off.
     const cutOff = () => new ApiError('bad_request', 'The connection ended before the end of the body (RFC 9112, 8).');
-    if (isUpgrade) this.socket.once('end', () => response.req.complete || this.fail(cutOff(), response.req));
-    // Node buffers each chunk that is not read yet, even of one byte, in 380 bytes; a string takes a tenth of that.
-    if (response.req.headers['transfer-encoding']) response.req.setEncoding('latin1');
+    if (isUpgrade) this.socket.once('end', () => request.complete || this.fail(cutOff(), request));
+    // Until the body is read, each chunk of it costs 380 bytes as a Buffer, and 40 as a string; it may have one byte.
+    if (request.headers['transfer-encoding'] ?? request.headers['content-length']) request.setEncoding('latin1');
     this.latest = response;
     response.on('close', this.next);
     this.pending.push(response);
@@ -57,7 +58,7 @@ export class ConnectionQueue {
 
   /**
    * Sends an error as the last response: to the request whose body is malformed, else after the pending ones. `request`
-   * is the one to answer if Node has created no response for it.
+   * carries the error if the latest request is complete, or there is none.
    */
   fail(error: ApiError, request: Request): void {
     this.stopReading();
@@ -67,7 +68,7 @@ export class ConnectionQueue {
       return this.add(new Response(Object.assign(request, { error, complete: true })));
     latest.req.error = error;
     latest.shouldKeepAlive = false;
-    // The response was sent before the whole body had arrived.
+    // If the response was sent before the whole body had arrived:
     if (!current && this.pending.length === 0) this.linger();
     else if (latest === current && !latest.headersSent) sendError(latest, error);
   }
@@ -107,7 +108,6 @@ export class ConnectionQueue {
    * the connection, which can destroy the response on its way (RFC 9112, section 9.6).
    */
   private linger(): void {
-    this.current = undefined;
     this.socket.end();
     this.socket.resume();
     const timeout = setTimeout(() => this.socket.destroy(), 2_000);
