@@ -1,3 +1,4 @@
+import { parse } from 'node:querystring';
 import { INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -30,6 +31,8 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const module = AppModule.of(settings, observers);
   const options = { bodyParser: false, abortOnError: false };
   const app = await NestFactory.create<NestExpressApplication>(module, adapter, options);
+  // By default parameters behind the thousandth would be ignored.
+  app.set('query parser', (query: string) => parse(query, '&', '=', { maxKeys: 0 }));
   app.use(observeRequests([log, ...observers]));
   const { redis } = app.get(RateLimits);
   if (redis) metrics?.observeLimits(() => redis.status === 'ready');

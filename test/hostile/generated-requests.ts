@@ -99,6 +99,13 @@ const TWISTS: Readonly<Record<string, Twist>> = {
       return lines.with(index, line.slice(0, at) + random.pick(CONTROLS) + line.slice(at));
     },
   },
+  'a bad target': {
+    rejects: 'head',
+    head: ([line = '', ...fields], random) => {
+      const target = random.pick(['/v1/pets#x', '//a@b#x', '//a@b[/#x', 'v1/pets']);
+      return [line.replace(/ \S+ /, ` ${target} `), ...fields];
+    },
+  },
   'a bad field': {
     rejects: 'head',
     head: adding('Host: y', 'X-A : b', 'X-A b', 'X A: b', 'X-\xe9: b', 'POST /v1/pets HTTP/1.1'),

@@ -170,9 +170,12 @@ describe('a client that half-closes', () => {
   });
 });
 
-it('a connection that waits for its response is not closed before the database has answered', async () => {
-  const patient = await Service.start({ STATEMENT_TIMEOUT: '60000' });
-  expect((patient.app.getHttpServer() as Server).timeout).toBeGreaterThan(63_000);
+it.each([
+  ['the database has answered', { STATEMENT_TIMEOUT: '60000' }, 63_000],
+  ['it is answered with 408', { REQUEST_TIMEOUT: '60000' }, 61_000],
+])('a connection on which nothing happens is not closed before %s', async (_when, settings, least) => {
+  const patient = await Service.start(settings);
+  expect((patient.app.getHttpServer() as Server).timeout).toBeGreaterThan(least);
   await patient.stop();
 });
 
@@ -234,6 +237,13 @@ it.each(['/docs/swagger-ui-bundle.js', '/openapi.json'])(
     await stopped;
   },
 );
+
+it('a graceful shutdown does not wait for a connection on which nothing has been sent', async () => {
+  const other = await Service.start({ STOP_TIMEOUT: '600000' });
+  const connection = await Connection.open(other.port);
+  await other.stop();
+  await connection.closed;
+}, 5_000);
 
 describe('a connection that arrives as the service stops listening', () => {
   it('is refused or answered, even if the event loop is busy', async () => {

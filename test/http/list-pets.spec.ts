@@ -41,6 +41,10 @@ describe('pages', () => {
 });
 
 describe('parameters', () => {
+  it('are checked, however many there are', async () => {
+    expectError(await service.send(`/v1/pets?${'&'.repeat(1_000)}page=2`), 'unknown_parameter');
+  });
+
   it('are repeated in a short message', async () => {
     const { message } = expectError(await list(`limit=${'9'.repeat(10_000)}`), 'invalid_parameter');
     expect(message).toMatch(/^limit must be an integer from 1 to 100, not .{2,110}\.$/);

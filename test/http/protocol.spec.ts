@@ -32,6 +32,8 @@ const MALFORMED: readonly (readonly [what: string, code: ErrorCode, request: str
   ['no target', 'bad_request', 'GET HTTP/1.1\nHost: x\n\n'],
   ['a target that is not a path', 'bad_request', get('v1/pets')],
   ['a target with a fragment', 'bad_request', get('/v1/pets#x')],
+  ['a target with a user and a fragment', 'bad_request', get('//a@b#x')],
+  ['a target with a bracket and a fragment', 'bad_request', get('//a@b[/#x')],
   ['a target with bytes outside ASCII', 'bad_request', get('/v1/pets/\xe9')],
   ['the target * with GET', 'bad_request', get('*')],
   ['HTTP/1.2', 'bad_request', GET.replace('1.1', '1.2')],

@@ -3,12 +3,8 @@ import type { FinishedRequest } from '../../application/finished-request.js';
 import type { Request } from './server/request.js';
 import type { Response } from './server/response.js';
 
-interface RequestObserver {
-  finish(request: FinishedRequest): void;
-}
-
 /** Middleware that reports every finished request, parsed or not, to the observers. */
-export function observeRequests(observers: readonly RequestObserver[]) {
+export function observeRequests(observers: readonly { finish(request: FinishedRequest): void }[]) {
   return (request: Request, response: Response, next: NextFunction) => {
     response.once('close', () => {
       const finished = finishedRequest(request, response);

@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { databaseTimeout, DatabaseWait } from '../../../application/within.js';
@@ -17,7 +16,7 @@ import { closeGracefully } from './shutdown.js';
  * prototypes: Express would set the prototype of every request and response, which halves the throughput.
  */
 export class PetStoreAdapter extends ExpressAdapter {
-  private readonly queues = new Map<Duplex, ConnectionQueue>();
+  private readonly queues = new Map<Socket, ConnectionQueue>();
 
   constructor(private readonly settings: HttpSettings) {
     const app = express();
@@ -51,24 +50,25 @@ export class PetStoreAdapter extends ExpressAdapter {
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
-    // A client that does not read a response has 30 to 60 s; no connection that waits for its response may time out.
-    server.timeout = Math.max(30_000, databaseTimeout(this.settings) + 1_000);
-    server.maxConnections = MAX_CONNECTIONS;
+    // Longer than any wait for a request or a response; a client that does not read a response has 30 to 60 s.
+    server.timeout = Math.max(30_000, REQUEST_TIMEOUT + 2_000, databaseTimeout(this.settings) + 1_000);
     // The total size is limited instead: beyond a count Node would drop headers silently.
     server.maxHeadersCount = 0;
     // Not documented by Node: a client that half-closes after its request gets its response.
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on('connection', (socket) => {
+      // By `maxConnections` a worker would hand it back to the primary, which would offer it again, for ever.
+      if (this.queues.size >= MAX_CONNECTIONS) return void socket.destroy();
       this.queues.set(socket, new ConnectionQueue(socket, (response) => this.handle(response)));
       socket.once('close', () => this.queues.delete(socket));
     });
-    server.on('connect', (request, socket) =>
+    server.on('connect', (request: Request, socket: Socket) =>
       this.queues
         .get(socket)
         ?.fail(new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.'), request),
     );
-    server.on('clientError', (error: ParserError, socket) => {
-      const request = Object.assign(new AppRequest(socket as Socket), { url: targetOf(error), method: undefined });
+    server.on('clientError', (error: ParserError, socket: Socket) => {
+      const request = Object.assign(new AppRequest(socket), { url: targetOf(error), method: undefined });
       this.queues.get(socket)?.fail(parserError(error), request);
     });
     this.httpServer = server as Server;
@@ -83,8 +83,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     request.databaseWait = new DatabaseWait(databaseTimeout(this.settings));
     request.error ??= headError(request);
     if (request.error) response.shouldKeepAlive = false;
-    // Without a valid target any path will do: `app.ts` passes on `request.error`.
-    if (!request.url.startsWith('/')) request.url = '/';
+    // `app.ts` passes on the error, whatever the path is; but in some invalid targets Express finds none, or throws.
+    if (request.error) request.url = /^\/[!"$-~]*/.exec(request.url)?.[0] ?? '/';
     this.getInstance<express.Express>()(request, response);
   }
 }

@@ -1,7 +1,6 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
-import { Server as NetServer } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { HttpSettings } from '../http-settings.js';
@@ -22,7 +21,7 @@ const logger = new Logger('http');
  */
 export async function closeGracefully(
   server: Server,
-  queues: ReadonlyMap<Duplex, ConnectionQueue>,
+  queues: ReadonlyMap<Socket, ConnectionQueue>,
   { STOP_DELAY, STOP_TIMEOUT }: HttpSettings,
 ): Promise<void> {
   // Requests are handled as ever, but the service is not ready.
@@ -35,7 +34,7 @@ export async function closeGracefully(
   if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
   for (const queue of queues.values()) queue.stop();
   // Every second, as some become idle later. `setImmediate` lets the requests that have arrived be read first.
-  const closing = setInterval(() => setImmediate(() => closeIdle(server, queues)), 1_000);
+  const closing = setInterval(() => setImmediate(() => closeIdle(server, [...queues.keys()])), 1_000);
   await closed;
   clearInterval(closing);
   clearTimeout(timeout);
@@ -43,13 +42,16 @@ export async function closeGracefully(
   server.close();
 }
 
-/** Closes idle connections unless a response is on its way to a slow client: Node takes its connection for idle. */
-function closeIdle(server: Server, queues: ReadonlyMap<Duplex, ConnectionQueue>): void {
-  const isSending = [...queues.keys()].some((socket) => socket.writableLength > 0 || socket.writableEnded);
-  if (!isSending) server.closeIdleConnections();
+/**
+ * Closes idle connections. Node takes one for active if nothing has ever arrived on it, and for idle if a slow client
+ * is still receiving a response; as long as there is such a client, the others wait, too.
+ */
+function closeIdle(server: Server, sockets: readonly Socket[]): void {
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+  if (!sockets.some((each) => each.writableLength > 0 || each.writableEnded)) server.closeIdleConnections();
 }
 
-function cutOff(queues: ReadonlyMap<Duplex, ConnectionQueue>): void {
+function cutOff(queues: ReadonlyMap<Socket, ConnectionQueue>): void {
   const inFlight = [...queues.values()].filter(({ isResponding }) => isResponding).length;
   if (inFlight > 0) {
     process.exitCode = 1;
