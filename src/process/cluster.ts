@@ -32,10 +32,11 @@ export async function supervise(settings: Settings): Promise<void> {
       if (code || signal === 'SIGKILL') process.exitCode = 1;
       return;
     }
-    // The first worker has written why it could not start.
+    const what = `Worker ${worker.process.pid} exited (${signal ?? `exit code ${code}`})`;
+    // Unless it was killed, the first worker has written why it could not start.
+    if (forked === 1 && signal) log.error(`${what} before it listened.`, 'cluster');
     if (forked === 1) process.exit(1);
-    const how = signal ?? `exit code ${code}`;
-    log.warn(`Worker ${worker.process.pid} exited (${how}); another starts in ${backoff / 1_000} s.`, 'cluster');
+    log.warn(`${what}; another starts in ${backoff / 1_000} s.`, 'cluster');
     setTimeout(() => isStopping || cluster.fork(), backoff);
     backoff = Math.min(2 * backoff, MAX_BACKOFF);
   });

@@ -35,10 +35,12 @@ describe('MAX_CONNECTIONS', () => {
     for (const connection of open) connection.destroy();
   });
 
-  it('serves as many connections at once as all workers may have', async () => {
-    const service = await folder().serve({ WEB_CONCURRENCY: '2', MAX_CONNECTIONS: '40', API_KEYS: KEY });
-    const open = await Promise.all(Array.from({ length: 80 }, () => Connection.open(service.port)));
-    expect(await Promise.all(open.map(isServed))).toEqual(Array<boolean>(80).fill(true));
+  it('applies to each worker: every connection is served or closed', async () => {
+    const service = await folder().serve({ WEB_CONCURRENCY: '2', MAX_CONNECTIONS: '5', API_KEYS: KEY });
+    const open = await Promise.all(Array.from({ length: 40 }, () => Connection.open(service.port)));
+    const served = (await Promise.all(open.map(isServed))).filter(Boolean).length;
+    expect(served).toBeGreaterThanOrEqual(5);
+    expect(served).toBeLessThanOrEqual(10);
     for (const connection of open) connection.destroy();
   });
 });
