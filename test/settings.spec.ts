@@ -237,6 +237,17 @@ describe('the settings', () => {
     ]);
   });
 
+  it('have the certificate of the server verified if that of an authority is given', () => {
+    const ca = '-----BEGIN CERTIFICATE-----';
+    for (const [mode, used] of [
+      ['require', 'verify-ca'],
+      ['verify-full', 'verify-full'],
+    ]) {
+      const DATABASE_URL = `postgres://me@db/pets?sslmode=${mode}&sslrootcert=${file(ca)}`;
+      expect(readSettings({ DATABASE_URL }).DATABASE_URL).toMatchObject({ tls: { mode: used, ca } });
+    }
+  });
+
   it('read API keys from a file, one per line, besides those of API_KEYS', () => {
     const [first = '', ...others] = KEYS;
     for (const text of [others.join('\n'), `${others.join('\r\n')}\r\n\n`, others.join()]) {

@@ -111,10 +111,11 @@ function parameters(name: string, given: URLSearchParams, tlsParameter: string):
   if (!/^[1-9][0-9]{0,2}$/.test(pool))
     throw new UsageError(`${name} must have a number from 1 to 999 for its parameter pool.`);
   const path = given.get('sslrootcert');
-  // A given certificate is verified, as with libpq.
   const wanted = given.get(tlsParameter) ?? (path === null ? 'disable' : 'verify-full');
   if (wanted === 'disable') return { pool: Number(pool) };
-  const mode = TLS_MODES.find((each) => each === wanted);
+  // With the certificate of an authority the server's is verified, as with libpq.
+  const sought = wanted === 'require' && path !== null ? 'verify-ca' : wanted;
+  const mode = TLS_MODES.find((each) => each === sought);
   if (!mode)
     throw new UsageError(`${name} must have disable or one of ${TLS_MODES.join(', ')} for its ${tlsParameter}.`);
   return { pool: Number(pool), tls: { mode, ...(path !== null && { ca: certificates(name, path) }) } };
