@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Libsql from 'libsql';
@@ -50,6 +50,14 @@ it('restore says where, and gives a new file the owner of its folder', async () 
   expect(await run('restore', 'a.sqlite')).toBe(
     `Restored 2 pets and 0 keys from a.sqlite to ${data}/petstore.sqlite.\n`,
   );
+  expect(statSync(join(data, 'petstore.sqlite'))).toMatchObject({ uid: 1_000, gid: 1_000 });
+});
+
+it('a database that root creates has the owner of its folder', async () => {
+  const data = join(folder().path, 'data');
+  mkdirSync(data);
+  chownSync(data, 1_000, 1_000);
+  await run('keys', 'create', '--name', 'shop');
   expect(statSync(join(data, 'petstore.sqlite'))).toMatchObject({ uid: 1_000, gid: 1_000 });
 });
 

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { chownSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -17,8 +17,11 @@ export function resolved<Url extends LastingUrl>(url: Url): Url {
   const { file, mustExist = false } = url;
   try {
     if (!mustExist) mkdirSync(dirname(resolve(file)), { recursive: true, mode: 0o700 });
+    const isNew = !existsSync(file);
     closeSync(openSync(file, mustExist ? 'r' : 'a+', 0o600));
-    return { ...url, file: realpathSync(file) };
+    const path = realpathSync(file);
+    if (isNew) giveOwnerOf(dirname(path), path);
+    return { ...url, file: path };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     // A relative path alone does not show that the command runs in the wrong folder.
@@ -27,6 +30,12 @@ export function resolved<Url extends LastingUrl>(url: Url): Url {
     const wanted = mustExist ? 'a SQLite database' : 'a SQLite database or a new file';
     throw new UsageError(`${quoted(file)} must be ${wanted}; it ${problem}.`);
   }
+}
+
+/** Gives a file that root has created the owner of another one: the service could not open it otherwise. */
+export function giveOwnerOf(other: string, file: string): void {
+  const { uid, gid } = statSync(other);
+  if (process.getuid?.() === 0) chownSync(file, uid, gid);
 }
 
 /** Makes libsql close its connections: its `close` leaves one open until its last statement is garbage. */

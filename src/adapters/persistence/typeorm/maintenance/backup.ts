@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
 import { quoted, UsageError } from '../../../../application/errors.js';
-import { resolved } from '../../sqlite-file.js';
+import { giveOwnerOf, resolved } from '../../sqlite-file.js';
 import { said } from '../dialects/dialect.js';
 import { requireSchema, withDataSource } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
@@ -83,19 +83,18 @@ async function verify(file: string, name: string): Promise<Contents> {
  */
 function replace(file: string, made: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replace(/[:.]/g, '-')}`;
-  const owner = fs.statSync(file, { throwIfNoEntry: false });
-  const lock = owner && lockWithoutLog(file);
+  const exists = fs.existsSync(file);
+  const lock = exists ? lockWithoutLog(file) : undefined;
   try {
-    const { uid, gid } = owner ?? fs.statSync(dirname(file));
-    if (process.getuid?.() === 0) fs.chownSync(made, uid, gid);
-    if (owner) fs.linkSync(file, kept);
+    giveOwnerOf(exists ? file : dirname(file), made);
+    if (exists) fs.linkSync(file, kept);
     // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
     for (const end of ['-wal', '-shm', '-journal'])
       if (fs.existsSync(file + end)) fs.renameSync(file + end, kept + end);
     flush(dirname(file));
     fs.renameSync(made, file);
     flush(dirname(file));
-    return owner && kept;
+    return exists ? kept : undefined;
   } finally {
     lock?.close();
   }
