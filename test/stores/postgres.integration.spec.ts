@@ -100,6 +100,12 @@ describe('PostgreSQL', () => {
     await expect(pets.add(newPet(), idempotencyKey())).resolves.toMatchObject({ replayed: false });
   });
 
+  it('is migrated by one of several instances, whatever isolation it sets for its transactions', async () => {
+    await alter(`SET default_transaction_isolation = 'repeatable read'`);
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openStoreAt(store.url)));
+    await Promise.all(stores.map((each) => each.close()));
+  });
+
   it.each(['SQL_ASCII', 'LATIN1'])('is rejected at startup in the encoding %s', async (encoding) => {
     const name = `${databaseName()}_other`;
     const options = `ENCODING '${encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`;

@@ -30,8 +30,9 @@ export const postgres: Dialect = {
   begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000;
     SELECT set_config('synchronous_commit',
       CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
-  // Waits for another process however long that takes. The number tells this lock from others in the database.
-  lockSchema: 'SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(1795132800)',
+  // Waits for another process however long that takes, then sees what that did. The number is that of this lock.
+  lockSchema: `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0;
+    SELECT pg_advisory_xact_lock(1795132800)`,
   triggers: `SELECT tgname AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
