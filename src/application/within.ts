@@ -9,7 +9,7 @@ export function databaseTimeout({ STATEMENT_TIMEOUT }: { readonly STATEMENT_TIME
 }
 
 /** Settles as the promise does, or rejects with `reason()` after a timeout in milliseconds. */
-export function within<T>(milliseconds: number, promise: Promise<T>, reason: () => Error): Promise<T> {
+export function within<T>(milliseconds: number, promise: Promise<T>, reason: () => Error = late): Promise<T> {
   // `Promise.race` takes twice the time, and every request to the database passes here.
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(reason()), milliseconds);
@@ -28,8 +28,8 @@ export class DatabaseWait {
   /** Waits for the result; rejects with `DatabaseUnavailable` once the request has waited for too long in all. */
   async for<T>(result: Promise<T>): Promise<T> {
     const startedAt = performance.now();
-    // The first wait needs no timer: `Database.admit` has one.
-    const value = await (this.waited === 0 ? result : within(this.limit - this.waited, result, late));
+    // The first wait is limited already, by `Database.admit`.
+    const value = await (this.waited === 0 ? result : within(this.limit - this.waited, result));
     this.waited += performance.now() - startedAt;
     return value;
   }

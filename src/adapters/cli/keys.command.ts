@@ -23,7 +23,6 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .action(async ({ name, expires, quiet }: { name: string; expires?: number; quiet: boolean }) => {
       const issued = await withServices(({ keys }) => keys.create(name, expires));
       const url = databaseUrl();
-      // Without user and password.
       const where =
         url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
       printIssued(issued, quiet, `Database: ${where}`);

@@ -42,13 +42,8 @@ export async function openDatabase(
   report: (message: string) => void,
   observer?: DatabaseObserver,
 ): Promise<OpenDatabase> {
-  if (url.engine === 'memory') {
-    return {
-      pets: new MemoryPetRepository(),
-      keys: new MemoryApiKeyRepository(),
-      close: () => Promise.resolve(),
-    };
-  }
+  if (url.engine === 'memory')
+    return { pets: new MemoryPetRepository(), keys: new MemoryApiKeyRepository(), close: () => Promise.resolve() };
   const { Database } = await import('./typeorm/database.js');
   const { TypeOrmApiKeyRepository } = await import('./typeorm/keys/typeorm-api-key.repository.js');
   const { TypeOrmPetRepository } = await import('./typeorm/pets/typeorm-pet.repository.js');

@@ -8,8 +8,7 @@ interface Pending<Item, Result> {
   readonly item: Item;
   readonly name: unknown;
   readonly deadline: number;
-  /** The trace that it belongs to. */
-  readonly context: AsyncResource;
+  readonly trace: AsyncResource;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: Error) => void;
 }
@@ -41,7 +40,7 @@ export class Batcher<Item, Result> {
   add(item: Item, name: unknown = item): Promise<Result> {
     const add = (deadline: number) =>
       new Promise<Result>((resolve, reject) => {
-        this.pending.push({ item, name, deadline, context: new AsyncResource('Batcher'), resolve, reject });
+        this.pending.push({ item, name, deadline, trace: new AsyncResource('Batcher'), resolve, reject });
         this.schedule();
       });
     return this.database.admit(add);
@@ -53,7 +52,7 @@ export class Batcher<Item, Result> {
     void this.flush().finally(() => {
       this.inFlight--;
       // A batch belongs to the trace of its first item.
-      this.pending[0]?.context.runInAsyncScope(() => this.schedule());
+      this.pending[0]?.trace.runInAsyncScope(() => this.schedule());
     });
   }
 

@@ -1,7 +1,6 @@
 import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
-import { late } from '../../../application/errors.js';
 import { POOL_TIMEOUT, within } from '../../../application/within.js';
 import { LastingUrl, Tls } from '../database-url.js';
 import { connecting, Dialect } from './dialects/dialect.js';
@@ -88,7 +87,7 @@ export async function withSource<T>(options: DataSourceOptions, work: (source: D
 
 /** Waits until connections are closed, but not for a statement that is never answered, as mysql2 would. */
 export function closing(closed: Promise<void>): Promise<void> {
-  return within(POOL_TIMEOUT, closed, late).catch(() => undefined);
+  return within(POOL_TIMEOUT, closed).catch(() => undefined);
 }
 
 /** Initializes a DataSource, and closes what TypeORM leaves open if that fails: each attempt makes another pool. */

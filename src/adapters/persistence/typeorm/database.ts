@@ -75,7 +75,7 @@ export class Database {
     const running = work(performance.now() + this.timeout);
     const settled = () => void this.pending--;
     void running.then(settled, settled);
-    return within(this.timeout, running, late);
+    return within(this.timeout, running);
   }
 
   /**

@@ -65,11 +65,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   /** Runs work that gives a name to a valid key, which no other key that is valid now may have. */
-  private async claimName<T>(
-    name: string,
-    now: Date,
-    work: (keys: Repository<StoredApiKey>) => Promise<T>,
-  ): Promise<T> {
+  private async claimName<T>(name: string, now: Date, work: (keys: Repository<StoredApiKey>) => Promise<T>) {
     try {
       return await this.database.run('write', 'INSERT api_key', async (manager) => {
         const keys = manager.getRepository(ApiKeySchema);

@@ -1,5 +1,5 @@
 import { EntityManager } from 'typeorm';
-import { DatabaseUnavailable, IdempotencyKeyReused, late } from '../../../../application/errors.js';
+import { DatabaseUnavailable, IdempotencyKeyReused } from '../../../../application/errors.js';
 import { Added, IdempotencyKey, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
 import { within } from '../../../../application/within.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
@@ -58,7 +58,7 @@ export class TypeOrmPetRepository extends PetRepository {
 
   check(): Promise<void> {
     const read = () => this.database.run('read', 'SELECT pet', ask, performance.now() + READY_TIMEOUT);
-    return (this.checking ??= within(READY_TIMEOUT, read(), late)
+    return (this.checking ??= within(READY_TIMEOUT, read())
       .catch((cause: Error) => {
         throw new DatabaseUnavailable('The readiness query failed.', { cause });
       })
