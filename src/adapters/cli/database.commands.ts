@@ -10,7 +10,7 @@ import { plural, table } from './text.js';
 export function addDatabaseCommands(petstore: Command, { check, databaseUrl, print }: CommandContext): void {
   petstore
     .command('check')
-    .description('check the settings, the database, the keys and the files; change nothing')
+    .description('check the settings, the database and the keys; change nothing')
     .option('--verbose', 'print the checks that passed, too')
     .action(async ({ verbose }: { verbose?: true }) => {
       const findings = await check();

@@ -1,6 +1,6 @@
 import { DataSource, DataSourceOptions, MigrationExecutor } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
-import { fail, Finding, ok, warn, words } from '../../../application/finding.js';
+import { fail, Finding, ok, warn } from '../../../application/finding.js';
 import { LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
 import { dataSourceOptions, dialectOf, withSource } from './data-source.js';
@@ -39,9 +39,10 @@ export async function compareMigrations(source: DataSource): Promise<{ pending: 
 
 /** Rejects with `UsageError`, one line that begins with `name`, unless the database has the schema of this release. */
 export async function requireSchema(source: DataSource, name: string): Promise<void> {
-  const finding = await schemaFinding(source);
-  if (finding.state !== 'ok')
-    throw new UsageError(`${name} does not have the schema of this release. ${words(finding)}`);
+  const { state, found } = await schemaFinding(source);
+  // Not its advice: a backup before an upgrade must not migrate the database.
+  if (state !== 'ok')
+    throw new UsageError(`${name} does not have the schema of this release. ${found} Use the release that made it.`);
 }
 
 /** Whether a database has the schema that the migrations create; indexes may be added. */
