@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Libsql from 'libsql';
@@ -41,25 +41,29 @@ it('copy waits for another process that has locked the target', async () => {
   expect(await copied).toContain('2');
 });
 
-it('restore says where, and gives a new file the owner of its folder', async () => {
+it('restore says where', async () => {
   await run('seed', '--count', '2');
   await run('backup', 'a.sqlite');
   const data = join(folder().path, 'data');
-  rmSync(join(data, 'petstore.sqlite'));
-  chownSync(data, 1_000, 1_000);
+  rmSync(data, { recursive: true });
   expect(await run('restore', 'a.sqlite')).toBe(
     `Restored 2 pets and 0 keys from a.sqlite to ${data}/petstore.sqlite.\n`,
   );
-  expect(statSync(join(data, 'petstore.sqlite'))).toMatchObject({ uid: 1_000, gid: 1_000 });
 });
 
-it('a database that root creates has the owner of its folder', async () => {
-  const data = join(folder().path, 'data');
-  mkdirSync(data);
-  chownSync(data, 1_000, 1_000);
-  await run('keys', 'create', '--name', 'shop');
-  expect(statSync(join(data, 'petstore.sqlite'))).toMatchObject({ uid: 1_000, gid: 1_000 });
-});
+it.each(['keys create --name shop', 'restore a.sqlite'])(
+  'a database that root creates by %s, and its folder, have the owner of the folder around it',
+  async (line) => {
+    await run('seed', '--count', '2');
+    await run('backup', 'a.sqlite');
+    const data = join(folder().path, 'data');
+    rmSync(data, { recursive: true });
+    chownSync(folder().path, 1_000, 1_000);
+    await run(...line.split(' '));
+    for (const path of [data, join(data, 'petstore.sqlite')])
+      expect(statSync(path)).toMatchObject({ uid: 1_000, gid: 1_000 });
+  },
+);
 
 it('restore is rejected while two idle processes serve', async () => {
   const service = await folder().serve({ WEB_CONCURRENCY: '2' });

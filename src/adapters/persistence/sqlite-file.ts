@@ -16,7 +16,8 @@ export function resolved<Url extends LastingUrl>(url: Url): Url {
   if (url.engine !== 'sqlite') return url;
   const { file, mustExist = false } = url;
   try {
-    if (!mustExist) mkdirSync(dirname(resolve(file)), { recursive: true, mode: 0o700 });
+    const folder = dirname(resolve(file));
+    if (!mustExist && mkdirSync(folder, { recursive: true, mode: 0o700 })) giveOwnerOf(dirname(folder), folder);
     const isNew = !existsSync(file);
     closeSync(openSync(file, mustExist ? 'r' : 'a+', 0o600));
     const path = realpathSync(file);
@@ -32,10 +33,10 @@ export function resolved<Url extends LastingUrl>(url: Url): Url {
   }
 }
 
-/** Gives a file that root has created the owner of another one: the service could not open it otherwise. */
-export function giveOwnerOf(other: string, file: string): void {
+/** Gives what root has created the owner of another file or folder: the service could not open it otherwise. */
+export function giveOwnerOf(other: string, created: string): void {
   const { uid, gid } = statSync(other);
-  if (process.getuid?.() === 0) chownSync(file, uid, gid);
+  if (process.getuid?.() === 0) chownSync(created, uid, gid);
 }
 
 /** Makes libsql close its connections: its `close` leaves one open until its last statement is garbage. */

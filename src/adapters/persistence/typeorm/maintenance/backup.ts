@@ -38,7 +38,8 @@ export async function restoreBackup(file: string, backup: string): Promise<Conte
   const database = fs.existsSync(file)
     ? fs.realpathSync(file)
     : resolve(dirname(file), isLink ? fs.readlinkSync(file) : basename(file));
-  fs.mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
+  const folder = dirname(database);
+  if (fs.mkdirSync(folder, { recursive: true, mode: 0o700 })) giveOwnerOf(dirname(folder), folder);
   return withTemporary(database, async (made) => {
     fs.copyFileSync(from, made);
     // Of a file that was copied while it was open.
