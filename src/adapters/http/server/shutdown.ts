@@ -44,7 +44,7 @@ export async function closeGracefully(
 
 /**
  * Closes idle connections. Node takes one for active if nothing has ever arrived on it, and for idle if a slow client
- * is still receiving a response; as long as there is such a client, the others wait, too.
+ * is still receiving a response: as long as there is such a client, idle connections stay open.
  */
 function closeIdle(server: Server, sockets: readonly Socket[]): void {
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();

@@ -40,9 +40,8 @@ export async function compareMigrations(source: DataSource): Promise<{ pending: 
 /** Rejects with `UsageError`, one line that begins with `name`, unless the database has the schema of this release. */
 export async function requireSchema(source: DataSource, name: string): Promise<void> {
   const { state, found } = await schemaFinding(source);
-  // Not its advice: a backup before an upgrade must not migrate the database.
-  if (state !== 'ok')
-    throw new UsageError(`${name} does not have the schema of this release. ${found} Use the release that made it.`);
+  // Without its advice: a backup before an upgrade must not migrate the database.
+  if (state !== 'ok') throw new UsageError(`${name} must have the schema of this release. ${found}`);
 }
 
 /** Whether a database has the schema that the migrations create; indexes may be added. */
