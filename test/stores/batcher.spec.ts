@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Batcher } from '../../src/adapters/persistence/typeorm/batcher.js';
-import { DatabaseUnavailable } from '../../src/application/errors.js';
+import { DatabaseUnavailable, IdempotencyInProgress } from '../../src/application/errors.js';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
 
 /** A database that runs all work; `deadlines` are those of the items, in their order. */
@@ -9,7 +9,7 @@ function databaseWith(deadlines: number[], batches: unknown[]): Database {
   const database = {
     dialect: { isServer: false },
     admit: (work: (deadline: number) => unknown) => work(deadlines.shift()!),
-    run: (...[, , work, deadline]: [string, string, (manager: undefined) => Promise<string[]>, number]) => {
+    run: (...[, , work, deadline]: [string, string, (manager: undefined) => Promise<unknown[]>, number]) => {
       batches.push(deadline);
       return work(undefined);
     },
@@ -30,26 +30,32 @@ it('a batch rejects items whose time is over, and has the time of its youngest',
   expect(batches).toEqual([latest]);
 });
 
-it('items with one name share one result, and a batch has no more items than it may', async () => {
-  const deadline = performance.now() + 1_000_000;
-  const batches: (readonly string[])[] = [];
-  const read = (_manager: unknown, items: readonly string[]) => {
-    batches.push(items);
-    return Promise.resolve(items.map((item) => `${item}!`));
+it('a batch has at most 256 items, and belongs to the trace of its first item', async () => {
+  const trace = new AsyncLocalStorage<number>();
+  const batches: unknown[] = [];
+  const read = (_manager: unknown, items: readonly number[]) => {
+    batches.push([items.length, trace.getStore()]);
+    return Promise.resolve(items.map((item) => -item));
   };
-  const batcher = new Batcher(databaseWith([deadline, deadline, deadline], []), 'read', 'SELECT pet', read, 2);
-  expect(await Promise.all(['a', 'a', 'b'].map((item) => batcher.add(item)))).toEqual(['a!', 'a!', 'b!']);
-  expect(batches).toEqual([['a'], ['b']]);
+  const deadlines = Array<number>(300).fill(performance.now() + 1_000_000);
+  const batcher = new Batcher(databaseWith([...deadlines], []), 'read', 'SELECT pet', read);
+  const adding = deadlines.map((_deadline, i) => trace.run(i, () => batcher.add(i)));
+  expect(await Promise.all(adding)).toEqual(deadlines.map((_deadline, i) => -i));
+  expect(batches).toEqual([
+    [256, 0],
+    [44, 256],
+  ]);
 });
 
-it.each([
-  ['one by one', 1],
-  ['at once', Infinity],
-])('batches of one item that are run %s belong to the traces of their requests', async (_when, maxInFlight) => {
-  const trace = new AsyncLocalStorage<string>();
-  const deadlines = Array<number>(2).fill(performance.now() + 1_000_000);
-  const read = () => Promise.resolve([trace.getStore()]);
-  const batcher = new Batcher(databaseWith(deadlines, []), 'read', 'SELECT pet', read, 1, maxInFlight);
-  const traces = await Promise.all(['a', 'b'].map((item) => trace.run(item, () => batcher.add(item))));
-  expect(traces).toEqual(['a', 'b']);
+it('a batch that an item fails is halved until that item fails alone, in the order of the items', async () => {
+  const batches: unknown[] = [];
+  const write = (_manager: unknown, items: readonly string[]) => {
+    batches.push(items.join(''));
+    return items.includes('x') ? Promise.reject(new IdempotencyInProgress()) : Promise.resolve(items);
+  };
+  const deadlines = Array<number>(4).fill(performance.now() + 1_000_000);
+  const batcher = new Batcher(databaseWith(deadlines, []), 'read', 'SELECT pet', write);
+  const outcomes = await Promise.allSettled(['a', 'b', 'x', 'c'].map((item) => batcher.add(item)));
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+  expect(batches).toEqual(['abxc', 'ab', 'xc', 'x', 'c']);
 });

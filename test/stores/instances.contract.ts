@@ -107,6 +107,18 @@ export function describeInstances(kind: StoreKind): void {
       expect(await one.pets.list({ limit: 100 })).toHaveLength(10);
     });
 
+    it('add one pet for each key of batches that share their keys in another order', async () => {
+      for (let round = 0; round < 5; round++) {
+        const keys = Array.from({ length: 24 }, (_, i) => idempotencyKey({ key: `${round} ${i}` }));
+        const batches = [one, other].map(({ pets }, i) =>
+          Promise.all((i === 0 ? keys : keys.toReversed()).map((key) => pets.add(newPet(), key))),
+        );
+        const [mine, theirs] = await Promise.all(batches);
+        expect(theirs!.toReversed().map(({ pet }) => pet)).toEqual(mine!.map(({ pet }) => pet));
+        expect([...mine!, ...theirs!].filter(({ replayed }) => !replayed)).toHaveLength(24);
+      }
+    });
+
     it('replay the pet as it was added, whatever has changed since', async () => {
       const { pet } = await one.pets.add(newPet(), idempotencyKey());
       await rawQuery(store.url, `UPDATE pet SET name = 'Changed'`);

@@ -76,7 +76,9 @@ describe('a MariaDB server of its own', () => {
     const settings = readSettings({ DATABASE_URL: url });
     const database = new Database(settings.DATABASE_URL as LastingUrl, settings, () => undefined);
     await database.open();
-    await expect(database.run('write', '', () => Promise.resolve(), performance.now())).rejects.toThrow('in time');
+    await expect(database.run('transaction', '', () => Promise.resolve(), performance.now())).rejects.toThrow(
+      'in time',
+    );
     const { pet } = await new TypeOrmPetRepository(database).add(newPet());
     // The end of its connection rolls back what is not committed.
     await database.close();

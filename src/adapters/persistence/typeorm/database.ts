@@ -15,8 +15,8 @@ const RETRY_PAUSE = { busy: 5, unavailable: 50 };
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
-/** A `write` is a transaction. */
-export type WorkKind = 'read' | 'write';
+/** A `write` is one statement that commits by itself. */
+export type WorkKind = 'read' | 'write' | 'transaction';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 
@@ -142,6 +142,7 @@ export class Database {
   private async runOnce<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     const runner = (kind === 'read' ? this.reads : this.writes).createQueryRunner();
     const connection = (await connecting(runner.connect())) as object;
+    const { discard } = this.dialect;
     try {
       // Waiting for the connection may have used up the time.
       if (performance.now() >= deadline) throw late();
@@ -149,16 +150,20 @@ export class Database {
         await prepare(this.dialect, runner.manager);
         this.prepared.add(connection);
       }
-      if (kind === 'read') return await work(runner.manager);
-      // On SQLite this fails if an earlier ROLLBACK failed; the ROLLBACK below ends that transaction.
-      await runner.query(this.dialect.begin);
-      const result = await work(runner.manager);
-      await runner.query('COMMIT');
-      return result;
+      if (kind !== 'transaction') return await work(runner.manager);
+      try {
+        // On SQLite this fails if an earlier ROLLBACK failed; the ROLLBACK below ends that transaction.
+        await runner.query(this.dialect.begin);
+        const result = await work(runner.manager);
+        await runner.query('COMMIT');
+        return result;
+      } catch (error) {
+        if (!discard || failureOf(this.dialect, error) !== 'unavailable')
+          await runner.query('ROLLBACK').catch(() => discard?.(connection));
+        throw error;
+      }
     } catch (error) {
-      const { discard } = this.dialect;
-      if (discard && failureOf(this.dialect, error) === 'unavailable') discard(connection);
-      else if (kind === 'write') await runner.query('ROLLBACK').catch(() => discard?.(connection));
+      if (failureOf(this.dialect, error) === 'unavailable') discard?.(connection);
       throw error;
     } finally {
       if (kind !== 'read') this.latestVersion = undefined;

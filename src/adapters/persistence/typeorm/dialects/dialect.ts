@@ -10,6 +10,9 @@ import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
 /** Adds a parameter, in the order of the text, and returns its placeholder: `$1` on PostgreSQL, else `?`. */
 export type AddParameter = (value: unknown) => string;
 
+/** The values of a row, by the names of their columns. */
+export type Row = Readonly<Record<string, unknown>>;
+
 /** Why the database has not done what it was asked. */
 export type Failure =
   /** It cannot execute the statement now, or did not answer: whether the statement was executed is not known. */
@@ -49,6 +52,20 @@ export interface Dialect {
   lastId(table: string): string;
   /** Makes the next generated id of an empty table higher than this one, in the transaction. */
   continueIds(table: string, last: bigint): readonly string[];
+  /** Inserts pets and returns their `id`s. On a server it commits by itself, durably; it inserts all or none. */
+  insertPets(pets: readonly Row[], add: AddParameter): string;
+  /**
+   * Inserts pets with different idempotency keys, a row of both each, and returns a `StoredKey` for each: a key that
+   * was stored within its lifetime stays, without another pet, unless its pet is one of `removed`. It commits by
+   * itself, durably. Absent if that takes the three statements of a transaction: this one, that of the pets, this one.
+   */
+  insertOnce?(rows: readonly Row[], removed: readonly bigint[], add: AddParameter): string;
+  /** Selects the keys that are stored of these, and keeps others from storing them until the transaction ends. */
+  claimKeys?(keys: readonly Row[], add: AddParameter): string;
+  /** What follows the INSERT of claimed keys, to replace those that were stored. */
+  readonly replaceKeys?: string;
+  /** The condition that a pet has one of these ids. */
+  hasId(ids: readonly bigint[], add: AddParameter): string;
   /** Selects these columns of a list, always by one walk along an index. */
   list(columns: string, query: PetQuery, add: AddParameter): string;
   /** The same for several lists, with the index of its list as `place` of each row. Absent if that is slower. */
@@ -106,16 +123,9 @@ export function query<Row>(manager: EntityManager, write: (add: AddParameter) =>
   return manager.query<Row[]>(sql, parameters);
 }
 
-/** Inserts rows of the same columns, given by name; resolves to what `RETURNING` gives for them, in any order. */
-export function insert<Row>(
-  manager: EntityManager,
-  table: string,
-  rows: readonly Readonly<Record<string, unknown>>[],
-  returning = '1',
-): Promise<Row[]> {
+/** The INSERT of rows of the same columns. */
+export function insert(table: string, rows: readonly Row[], add: AddParameter): string {
   const names = Object.keys(rows[0] ?? {});
-  return query(manager, (add) => {
-    const values = rows.map((row) => `(${names.map((name) => add(row[name])).join(', ')})`);
-    return `INSERT INTO ${table} (${names.join(', ')}) VALUES ${values.join(', ')} RETURNING ${returning}`;
-  });
+  const values = rows.map((row) => `(${names.map((name) => add(row[name])).join(', ')})`);
+  return `INSERT INTO ${table} (${names.join(', ')}) VALUES ${values.join(', ')}`;
 }

@@ -1,5 +1,5 @@
 import { PoolConnection } from 'mysql2';
-import { Dialect } from './dialect.js';
+import { Dialect, insert } from './dialect.js';
 
 /** The SQLSTATEs that are the statement's fault (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
 const FAULT = /^(0A|2[0-4]|4[25])/;
@@ -12,8 +12,8 @@ export const mariadb: Dialect = {
   isServer: true,
 
   /**
-   * Settings of the server or the account must have no effect. mysql2 needs backslash escapes in the sql_mode. A
-   * lock is waited for 2 seconds; for the same idempotency key of another instance, say.
+   * Settings of the server or the account must have no effect; the INSERT of pets, for one, must commit by itself.
+   * mysql2 needs backslash escapes in the sql_mode. A lock is waited for 2 seconds.
    */
   session: [
     `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN',
@@ -38,6 +38,16 @@ export const mariadb: Dialect = {
     WHERE table_schema = DATABASE() AND table_name = '${table}'`,
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
+
+  insertPets: (pets, add) => `${insert('pet', pets, add)} RETURNING id`,
+  // Without a wait, which could not be shorter than a second: the rest of the batch shares it. RETURNING lists what is
+  // stored, of a new key what is sent.
+  claimKeys: (keys, add) => `SET STATEMENT innodb_lock_wait_timeout = 0 FOR ${insert('idempotency_key', keys, add)}
+    ON DUPLICATE KEY UPDATE scope = VALUES(scope) RETURNING scope, token, fingerprint, pet_id, created_at`,
+  replaceKeys: `ON DUPLICATE KEY UPDATE
+    fingerprint = VALUES(fingerprint), pet_id = VALUES(pet_id), created_at = VALUES(created_at)`,
+
+  hasId: (ids, add) => `id IN (${ids.map(add).join(', ')})`,
 
   list(columns, { status, maxId, limit }, add) {
     const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${add(status)} AND`;

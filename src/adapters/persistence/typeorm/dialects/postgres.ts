@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { Dialect } from './dialect.js';
+import { AddParameter, Dialect, Row } from './dialect.js';
 
 /**
  * The SQLSTATEs that are the statement's fault: all of these classes but missing rights
@@ -10,6 +10,22 @@ const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
 /** The pets of a status: `status = … AND id <= …`, in a form for which the planner cannot walk the whole table. */
 const ofStatus = (status: string, maxId: string) =>
   `FROM pet WHERE status >= ${status} AND (status, id) <= (${status}, ${maxId}) ORDER BY status DESC, id DESC`;
+
+/** Makes the commit of the transaction durable, whatever the settings of the server, the database or the role. */
+const DURABLE = `set_config('synchronous_commit',
+  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`;
+
+const PET = 'name text, category_id bigint, status text';
+const KEY = 'scope text, token text, fingerprint text, created_at text';
+
+/** Rows as one parameter, with these columns and the `place` of each. */
+function sent(rows: readonly Row[], columns: string, add: AddParameter): string {
+  const json = JSON.stringify(
+    rows.map((row, place) => ({ ...row, place })),
+    (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
+  );
+  return `json_to_recordset(${add(json)}::json) AS sent (${columns}, place int)`;
+}
 
 /** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
 export const postgres: Dialect = {
@@ -25,11 +41,8 @@ export const postgres: Dialect = {
           'name exactly. Create another one: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.')
     END AS problem`,
 
-  // A lock is waited for at most 2 seconds; for the same idempotency key of another instance, say. The commit is
-  // durable, whatever the settings of the server, the database or the role.
-  begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000;
-    SELECT set_config('synchronous_commit',
-      CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
+  // A lock is waited for at most 2 seconds.
+  begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000; SELECT ${DURABLE}`,
   // Waits for another process however long that takes, then sees what that did. The number is that of this lock.
   lockSchema: `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0;
     SELECT pg_advisory_xact_lock(1795132800)`,
@@ -41,6 +54,49 @@ export const postgres: Dialect = {
     `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('${table}', 'id')::regclass), max(id)) AS last
     FROM ${table}`,
   continueIds: (table, last) => [`SELECT setval(pg_get_serial_sequence('${table}', 'id'), ${last})`],
+
+  // One statement, not the three of a transaction: one round trip, and two fifths less of the client's CPU time than if
+  // the three are pipelined. What reads a materialized CTE runs after it, so the commit has its setting.
+  insertPets: (pets, add) => `WITH settings AS MATERIALIZED (SELECT ${DURABLE}), added AS (
+      INSERT INTO pet (name, category_id, status)
+      SELECT name, category_id, status FROM settings, ${sent(pets, PET, add)} ORDER BY place
+      RETURNING id
+    )
+    SELECT id, 1 / (SELECT (count(*) = ${pets.length})::int FROM added) AS division_by_zero_if_any_is_discarded
+    FROM added`,
+
+  // In the order of the keys, so that batches do not deadlock. A key that stays is written all the same: its replay
+  // waits for the synchronous standby, as the first request did. The key of another transaction is waited for briefly,
+  // since the rest of the batch waits, too. Its pet is not visible if it was added after this statement had begun.
+  insertOnce: (additions, removed, add) => `WITH settings AS MATERIALIZED (
+      SELECT set_config('lock_timeout', '20', true), ${DURABLE}, pg_get_serial_sequence('pet', 'id')::regclass AS ids
+    ),
+    sent AS MATERIALIZED (
+      SELECT nextval(ids) AS pet_id, sent.* FROM settings, ${sent(additions, `${KEY}, ${PET}`, add)}
+    ),
+    stored AS (
+      INSERT INTO idempotency_key AS old (scope, token, fingerprint, pet_id, created_at)
+      SELECT scope, token, fingerprint, pet_id, created_at FROM sent ORDER BY scope, token
+      ON CONFLICT (scope, token) DO UPDATE SET (fingerprint, pet_id, created_at) = (
+        SELECT CASE WHEN stays THEN old.fingerprint ELSE excluded.fingerprint END,
+          CASE WHEN stays THEN old.pet_id ELSE excluded.pet_id END,
+          CASE WHEN stays THEN old.created_at ELSE excluded.created_at END
+        FROM (SELECT old.pet_id <> ALL (${add(removed)}::bigint[])
+          AND old.created_at::timestamptz > excluded.created_at::timestamptz - interval '24 hours' AS stays) AS key
+      )
+      RETURNING scope, token, fingerprint, pet_id
+    ),
+    added AS (
+      INSERT INTO pet (id, name, category_id, status)
+      SELECT pet_id, name, category_id, status FROM sent JOIN stored USING (scope, token, pet_id)
+      RETURNING id
+    )
+    SELECT scope, token, stored.fingerprint, stored.pet_id, added.id IS NOT NULL AS is_new,
+      EXISTS (SELECT FROM pet WHERE id = stored.pet_id) AS is_visible,
+      1 / (stored.pet_id <> sent.pet_id OR added.id IS NOT NULL)::int AS division_by_zero_if_it_was_discarded
+    FROM sent JOIN stored USING (scope, token) LEFT JOIN added ON added.id = stored.pet_id`,
+
+  hasId: (ids, add) => `id = ANY (${add(ids)}::bigint[])`,
 
   list(columns, { status, maxId, limit }, add) {
     const all = () => `FROM pet WHERE id <= ${add(maxId)} ORDER BY id DESC`;

@@ -1,5 +1,5 @@
 import Libsql from 'libsql';
-import { Dialect, Failure } from './dialect.js';
+import { Dialect, Failure, insert } from './dialect.js';
 
 /** The result codes that are not the statement's fault (https://www.sqlite.org/rescode.html). */
 const FAILURES: readonly (readonly [RegExp, Failure])[] = [
@@ -23,6 +23,18 @@ export const sqlite: Dialect = {
     `DELETE FROM sqlite_sequence WHERE name = '${table}'`,
     `INSERT INTO sqlite_sequence VALUES ('${table}', ${last})`,
   ],
+
+  insertPets: (pets, add) => `${insert('pet', pets, add)} RETURNING id`,
+  // The transaction, which has begun as a write, keeps others from storing keys.
+  claimKeys: (keys, add) => `SELECT scope, token, fingerprint, pet_id, created_at FROM idempotency_key
+    WHERE (scope, token) IN (SELECT value ->> 0, value ->> 1 FROM json_each(${add(
+      JSON.stringify(keys.map(({ scope, token }) => [scope, token])),
+    )}))`,
+  replaceKeys: `ON CONFLICT DO UPDATE
+    SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at`,
+
+  // One text for any number: each new text would be compiled.
+  hasId: (ids, add) => `id IN (SELECT value FROM json_each(${add(`[${ids.join()}]`)}))`,
 
   // No `lists`: it would compile each new text.
   list(columns, { status, maxId, limit }, add) {

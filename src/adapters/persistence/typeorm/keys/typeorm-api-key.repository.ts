@@ -33,7 +33,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   revoke(digest: string, at: Date): Promise<void> {
-    return this.database.run('write', 'UPDATE api_key', async (manager) => {
+    return this.database.run('transaction', 'UPDATE api_key', async (manager) => {
       await manager.update(ApiKeySchema, { digest, revokedAt: IsNull() }, { revokedAt: at, activeName: null });
     });
   }
@@ -51,7 +51,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   recordUses(uses: readonly KeyUse[]): Promise<void> {
     // In one order everywhere, so that instances do not deadlock.
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
-    return this.database.run('write', 'UPDATE key_use', async (manager) => {
+    return this.database.run('transaction', 'UPDATE key_use', async (manager) => {
       for (const use of inOrder) await addUse(manager.getRepository(KeyUseSchema), use);
     });
   }
@@ -67,7 +67,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   /** Runs work that gives a name to a valid key, which no other key that is valid now may have. */
   private async claimName<T>(name: string, now: Date, work: (keys: Repository<StoredApiKey>) => Promise<T>) {
     try {
-      return await this.database.run('write', 'INSERT api_key', async (manager) => {
+      return await this.database.run('transaction', 'INSERT api_key', async (manager) => {
         const keys = manager.getRepository(ApiKeySchema);
         await keys.update({ activeName: name, expiresAt: LessThanOrEqual(now) }, { activeName: null });
         return work(keys);
@@ -79,7 +79,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 }
 
 async function findAll(manager: EntityManager, digests: readonly string[]): Promise<(ApiKey | undefined)[]> {
-  const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In(digests) });
+  const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In([...new Set(digests)]) });
   return digests.map((digest) => found.find((key) => key.digest === digest));
 }
 

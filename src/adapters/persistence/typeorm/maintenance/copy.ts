@@ -49,7 +49,7 @@ async function copyTable(table: EntityMetadata, source: EntityManager, target: E
     generatedColumns.length > 0 ? await source.query<Row[]>(dialectOf(source.dataSource).lastId(tableName)) : [];
   const last = BigInt(row?.last ?? 0);
   if (last > 0n) for (const sql of dialectOf(target.dataSource).continueIds(tableName, last)) await target.query(sql);
-  for await (const rows of batches(source, table)) await insert(target, tableName, rows);
+  for await (const rows of batches(source, table)) await query(target, (add) => insert(tableName, rows, add));
   const [from, to] = [await countRows(source, tableName), await countRows(target, tableName)];
   if (from !== to)
     throw new UsageError(

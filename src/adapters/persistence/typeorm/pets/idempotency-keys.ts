@@ -1,8 +1,10 @@
 import { EntityManager, EntitySchema, EntitySchemaColumnOptions, LessThan, LessThanOrEqual } from 'typeorm';
-import { IdempotencyInProgress } from '../../../../application/errors.js';
-import { IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
+import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
+import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
+import { NewPet } from '../../../../domain/pets/pet.js';
 import { instant, int64 } from '../columns.js';
-import { Dialect, failureOf } from '../dialects/dialect.js';
+import { AddParameter, Dialect, failureOf, insert, query } from '../dialects/dialect.js';
+import { findPets, insertPets, toRow } from './pet.schema.js';
 
 /** An idempotency key and the pet that was added with it. */
 export interface StoredIdempotencyKey extends IdempotencyKey {
@@ -25,29 +27,115 @@ export const IdempotencyKeySchema = new EntitySchema<StoredIdempotencyKey>({
 /** How many keys are deleted at a time: SQLite takes some 10 ms for them, and does nothing else meanwhile. */
 const DELETED_AT_A_TIME = 100;
 
+/** A pet to add, and the idempotency key to add it with. */
+export interface Addition {
+  readonly pet: NewPet;
+  readonly key: IdempotencyKey;
+}
+
+/** A key as it is stored in the end, as the driver reads it. */
+interface KeyRow {
+  readonly scope: string;
+  readonly token: string;
+  readonly fingerprint: string;
+  readonly pet_id: bigint | string;
+  /** Whether it was stored with the pet of this addition. */
+  readonly is_new: boolean;
+}
+
 /**
- * Locks a key until the transaction ends. Resolves to the key as it was stored within its lifetime; undefined if it was
- * not. Unless its pet is replayed, `storeKey` must follow.
+ * Adds pets with idempotency keys, in a number of statements that does not depend on theirs. Rejects with
+ * `IdempotencyInProgress`, and adds none, if another transaction holds one of the keys.
  */
-export async function lockKey(dialect: Dialect, manager: EntityManager, sent: IdempotencyKey) {
-  const keys = manager.getRepository(IdempotencyKeySchema);
+export async function addOnce(
+  dialect: Dialect,
+  manager: EntityManager,
+  additions: readonly Addition[],
+): Promise<(Added | Error)[]> {
+  // The last one wins in a Map; of several additions with one key, the first is to be sent.
+  const firsts = new Map(additions.toReversed().map((each) => [nameOf(each.key), each]));
+  const sent = additions.filter((each) => firsts.get(nameOf(each.key)) === each);
+  const add = dialect.insertOnce ? addInOneStatement : addInTransaction;
+  const stored = new Map((await add(dialect, manager, sent)).map((row) => [nameOfRow(row), row]));
+  return additions.map((addition) => {
+    const { pet, key } = addition;
+    const row = stored.get(nameOf(key))!;
+    if (row.fingerprint !== key.fingerprint) return new IdempotencyKeyReused();
+    // The payload is that of the first request: the pet as it was added, whatever has changed since.
+    return { pet: { id: BigInt(row.pet_id), ...pet }, replayed: !row.is_new || firsts.get(nameOf(key)) !== addition };
+  });
+}
+
+/** `removed` are the pets of stored keys that count as new, since somebody has removed the pet. */
+async function addInOneStatement(
+  dialect: Dialect,
+  manager: EntityManager,
+  additions: readonly Addition[],
+  removed: readonly bigint[] = [],
+): Promise<KeyRow[]> {
+  const rows = additions.map(({ pet, key }) => ({ ...toKeyRow(key, 0n), ...toRow(pet) }));
+  const stored = await claim<KeyRow & { readonly is_visible: boolean }>(dialect, manager, (add) =>
+    dialect.insertOnce!(rows, removed, add),
+  );
+  const unseen = stored.filter(({ is_new, is_visible }) => !is_new && !is_visible).map(({ pet_id }) => BigInt(pet_id));
+  if (unseen.length === 0) return stored;
+  const pets = await findPets(dialect, manager, unseen);
+  const gone = unseen.filter((_id, i) => !pets[i]);
+  if (gone.length === 0) return stored;
+  const kept = stored.filter(({ pet_id }) => !gone.includes(BigInt(pet_id)));
+  const names = new Set(kept.map(nameOfRow));
+  const again = additions.filter(({ key }) => !names.has(nameOf(key)));
+  return [...kept, ...(await addInOneStatement(dialect, manager, again, gone))];
+}
+
+/** The same in the statements of a transaction. */
+async function addInTransaction(
+  dialect: Dialect,
+  manager: EntityManager,
+  additions: readonly Addition[],
+): Promise<KeyRow[]> {
+  // In one order everywhere, so that batches do not deadlock.
+  const keys = additions.map(({ key }) => key).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const claimed = await claim<KeyRow & { readonly created_at: string }>(dialect, manager, (add) =>
+    dialect.claimKeys!(
+      keys.map((key) => toKeyRow(key, 0n)),
+      add,
+    ),
+  );
+  const rows = new Map(claimed.map((row) => [nameOfRow(row), row]));
+  // 0 is that of a key that the claim has stored.
+  const petIds = additions.map(({ key }) => BigInt(rows.get(nameOf(key))?.pet_id ?? 0));
+  const pets = petIds.some((id) => id > 0n) ? await findPets(dialect, manager, petIds) : [];
+  const isStored = ({ key }: Addition, i: number) =>
+    pets[i] && key.at.getTime() - Date.parse(rows.get(nameOf(key))!.created_at) < IDEMPOTENCY_KEY_LIFETIME;
+  const stored = additions.filter(isStored).map(({ key }) => ({ ...rows.get(nameOf(key))!, is_new: false }));
+  const missing = additions.filter((each, i) => !isStored(each, i));
+  if (missing.length === 0) return stored;
+  const ids = await insertPets(
+    dialect,
+    manager,
+    missing.map(({ pet }) => pet),
+  );
+  const added = missing.map(({ key }, i) => toKeyRow(key, ids[i]!));
+  await query(manager, (add) => `${insert('idempotency_key', added, add)} ${dialect.replaceKeys}`);
+  return [...stored, ...added.map((row) => ({ ...row, is_new: true }))];
+}
+
+/** Runs the statement that locks keys. */
+async function claim<Row>(dialect: Dialect, manager: EntityManager, write: (add: AddParameter) => string) {
   try {
-    // The update changes nothing, but is a write: so a replay, too, waits for PostgreSQL's synchronous standby, for
-    // which the first request may not have waited. `orUpdate` takes names of columns.
-    const row = { ...sent, petId: 0n };
-    await keys.createQueryBuilder().insert().values(row).orUpdate(['scope'], ['scope', 'token']).execute();
+    return await query<Row>(manager, write);
   } catch (error) {
     throw failureOf(dialect, error) === 'rowLocked' ? new IdempotencyInProgress() : error;
   }
-  const stored = await keys.findOneByOrFail({ scope: sent.scope, key: sent.key });
-  const isFresh = sent.at.getTime() - stored.at.getTime() < IDEMPOTENCY_KEY_LIFETIME;
-  // 0: the insert above has just stored it.
-  return isFresh && stored.petId !== 0n ? stored : undefined;
 }
 
-/** Stores a locked key with its pet. */
-export async function storeKey(manager: EntityManager, sent: IdempotencyKey, petId: bigint): Promise<void> {
-  await manager.update(IdempotencyKeySchema, { scope: sent.scope, key: sent.key }, { ...sent, petId });
+const nameOf = ({ scope, key }: Pick<IdempotencyKey, 'scope' | 'key'>): string => `${scope} ${key}`;
+
+const nameOfRow = ({ scope, token }: KeyRow): string => nameOf({ scope, key: token });
+
+function toKeyRow({ scope, key, fingerprint, at }: IdempotencyKey, petId: bigint) {
+  return { scope, token: key, fingerprint, pet_id: petId, created_at: at.toISOString() };
 }
 
 /** See `PetRepository.deleteIdempotencyKeys`. */

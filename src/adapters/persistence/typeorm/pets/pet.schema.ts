@@ -1,7 +1,8 @@
-import { EntitySchema } from 'typeorm';
+import { EntityManager, EntitySchema } from 'typeorm';
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
 import type { LastingUrl } from '../../database-url.js';
 import { generatedId, int64 } from '../columns.js';
+import { AddParameter, Dialect, query, Row } from '../dialects/dialect.js';
 
 /** The table `pet`, for checks of the schema and for copies, not for inserts: TypeORM's own rounds ids on SQLite. */
 export function petSchema(engine: LastingUrl['engine']): EntitySchema<Pet> {
@@ -29,11 +30,28 @@ export interface PetRow {
 }
 
 /** The row of a new pet. */
-export function toRow({ name, categoryId, status }: NewPet) {
+export function toRow({ name, categoryId, status }: NewPet): Row {
   return { name, category_id: categoryId, status };
 }
 
 /** The pet in a row. */
 export function toPet({ id, name, category_id, status }: PetRow): Pet {
   return { id: BigInt(id), name, categoryId: BigInt(category_id), status };
+}
+
+/** Inserts pets in one statement; resolves to their ids, which ascend. */
+export async function insertPets(dialect: Dialect, manager: EntityManager, pets: readonly NewPet[]): Promise<bigint[]> {
+  const rows = await query<Pick<PetRow, 'id'>>(manager, (add) => dialect.insertPets(pets.map(toRow), add));
+  if (rows.length !== pets.length)
+    throw new Error(`${rows.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
+  // RETURNING may list them in any order.
+  return rows.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
+}
+
+/** The pets with these ids; undefined in the place of each that does not exist. */
+export async function findPets(dialect: Dialect, manager: EntityManager, ids: readonly bigint[]) {
+  const distinct = [...new Set(ids)];
+  const select = (add: AddParameter) => `SELECT ${PET_COLUMNS} FROM pet WHERE ${dialect.hasId(distinct, add)}`;
+  const pets = new Map((await query<PetRow>(manager, select)).map(toPet).map((pet) => [pet.id, pet]));
+  return ids.map((id) => pets.get(id));
 }

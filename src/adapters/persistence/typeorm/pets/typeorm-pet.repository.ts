@@ -1,5 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { EntityManager } from 'typeorm';
-import { DatabaseUnavailable, IdempotencyKeyReused } from '../../../../application/errors.js';
+import { DatabaseUnavailable, IdempotencyInProgress } from '../../../../application/errors.js';
 import { Added, IdempotencyKey, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
 import { within } from '../../../../application/within.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
@@ -7,41 +8,48 @@ import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import { dialectOf } from '../data-source.js';
 import { Database } from '../database.js';
-import { AddParameter, insert, prepare, query } from '../dialects/dialect.js';
-import { deleteKeys, lockKey, storeKey } from './idempotency-keys.js';
-import { PET_COLUMNS, PetRow, toPet, toRow } from './pet.schema.js';
+import { prepare, query } from '../dialects/dialect.js';
+import { Addition, addOnce, deleteKeys } from './idempotency-keys.js';
+import { findPets, insertPets, PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 
 /** How long the database may take to answer a readiness check, in milliseconds. */
 const READY_TIMEOUT = 1_500;
 
-/** A pet to add, and the idempotency key to add it with. */
-interface Addition {
-  readonly pet: NewPet;
-  readonly key: IdempotencyKey;
-}
+/** For how long a key that another request holds is tried again, and how often, in milliseconds. */
+const TWIN_TIMEOUT = 1_500;
+const TWIN_PAUSE = 50;
 
 /** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
 export class TypeOrmPetRepository extends PetRepository {
   private readonly adds: Batcher<NewPet, Added>;
   private readonly addsOnce: Batcher<Addition, Added>;
+  /** For idempotency keys that another instance holds, so that they do not delay others again. */
+  private readonly retries: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
   private readonly lists: Batcher<PetQuery, readonly Pet[]>;
   private checking: Promise<void> | undefined;
 
   constructor(private readonly database: Database) {
     super();
-    this.adds = new Batcher(database, 'write', 'INSERT pet', (manager, pets) => this.addAll(manager, pets));
-    // One in a batch, any number of batches: on a server a transaction with a key may wait for another instance.
-    const alone = database.dialect.isServer ? [1, Infinity] : [];
-    this.addsOnce = new Batcher(database, 'write', 'INSERT pet', (...all) => this.addAllOnce(...all), ...alone);
-    this.finds = new Batcher(database, 'read', 'SELECT pet', findAll);
+    const { dialect } = database;
+    const addAll = async (manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> => {
+      const ids = await insertPets(dialect, manager, pets);
+      return pets.map((pet, i) => ({ pet: { id: ids[i]!, ...pet }, replayed: false }));
+    };
+    // On a server the statement commits by itself.
+    this.adds = new Batcher(database, dialect.isServer ? 'write' : 'transaction', 'INSERT pet', addAll);
+    const onceKind = dialect.insertOnce ? 'write' : 'transaction';
+    const addAllOnce = (manager: EntityManager, additions: readonly Addition[]) => addOnce(dialect, manager, additions);
+    const once = () => new Batcher<Addition, Added>(database, onceKind, 'INSERT pet', addAllOnce);
+    [this.addsOnce, this.retries] = [once(), once()];
+    this.finds = new Batcher(database, 'read', 'SELECT pet', (manager, ids) => findPets(dialect, manager, ids));
     this.lists = new Batcher<PetQuery, readonly Pet[]>(database, 'read', 'SELECT pet', listAll);
   }
 
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
-    // A copy: the batcher would add the same object once, and the caller may change it.
+    // A copy: the caller may change it.
     const pet = { ...newPet };
-    return key ? this.addsOnce.add({ pet, key }) : this.adds.add(pet);
+    return key ? this.addOnce({ pet, key }) : this.adds.add(pet);
   }
 
   find(id: bigint): Promise<Pet | undefined> {
@@ -49,7 +57,7 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   list({ status, maxId = INT64_MAX, limit }: PetQuery): Promise<readonly Pet[]> {
-    return this.lists.add({ status, maxId, limit }, `${status} ${maxId} ${limit}`);
+    return this.lists.add({ status, maxId, limit });
   }
 
   version(): number | undefined {
@@ -66,34 +74,19 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   deleteIdempotencyKeys(before: Date): Promise<number> {
-    return this.database.run('write', 'DELETE idempotency_key', (manager) => deleteKeys(manager, before));
+    return this.database.run('transaction', 'DELETE idempotency_key', (manager) => deleteKeys(manager, before));
   }
 
-  private async addAllOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
-    const outcomes: (Added | Error)[] = [];
-    for (const addition of additions) outcomes.push(await this.addOnce(manager, addition));
-    return outcomes;
-  }
-
-  /** Adds a pet unless one was added with the key. */
-  private async addOnce(manager: EntityManager, { pet: newPet, key }: Addition): Promise<Added | Error> {
-    const stored = await lockKey(this.database.dialect, manager, key);
-    const [pet] = stored ? await findAll(manager, [stored.petId]) : [];
-    if (pet && stored?.fingerprint !== key.fingerprint) return new IdempotencyKeyReused();
-    // The payload is that of the first request: the pet as it was added, whatever has changed since.
-    if (pet) return { pet: { id: pet.id, ...newPet }, replayed: true };
-    const [added] = await this.addAll(manager, [newPet]);
-    await storeKey(manager, key, added!.pet.id);
-    return added!;
-  }
-
-  private async addAll(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
-    const inserted = await insert<{ id: bigint | string }>(manager, 'pet', pets.map(toRow), 'id');
-    if (inserted.length !== pets.length)
-      throw new Error(`${inserted.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
-    // The values get ascending ids in their order; RETURNING may list them in any.
-    const ids = inserted.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
-    return pets.map((pet, i) => ({ pet: { id: ids[i]!, ...pet }, replayed: false }));
+  private async addOnce(addition: Addition): Promise<Added> {
+    const end = performance.now() + TWIN_TIMEOUT;
+    for (let batcher = this.addsOnce; ; batcher = this.retries) {
+      try {
+        return await batcher.add(addition);
+      } catch (error) {
+        if (!(error instanceof IdempotencyInProgress) || performance.now() > end) throw error;
+        await delay(TWIN_PAUSE);
+      }
+    }
   }
 }
 
@@ -105,22 +98,20 @@ async function ask(manager: EntityManager): Promise<void> {
 
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
   const dialect = dialectOf(manager.dataSource);
-  const lists: Pet[][] = queries.map(() => []);
-  if (queries.length === 1 || !dialect.lists) {
-    for (const [i, each] of queries.entries())
+  const nameOf = ({ status, maxId }: PetQuery) => `${status} ${maxId}`;
+  // Those that differ in their limit alone are cut from the longest.
+  const longest = new Map(queries.toSorted((a, b) => a.limit - b.limit).map((each) => [nameOf(each), each]));
+  const walks = [...longest.values()];
+  const lists: Pet[][] = walks.map(() => []);
+  if (walks.length === 1 || !dialect.lists) {
+    for (const [i, each] of walks.entries())
       lists[i] = (await query<PetRow>(manager, (add) => dialect.list(PET_COLUMNS, each, add))).map(toPet);
-    return lists;
+  } else {
+    const found = await query<PetRow & { place: unknown }>(manager, (add) => dialect.lists!(PET_COLUMNS, walks, add));
+    for (const row of found) lists[Number(row.place)]!.push(toPet(row));
+    // A union has no order.
+    for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
   }
-  const found = await query<PetRow & { place: unknown }>(manager, (add) => dialect.lists!(PET_COLUMNS, queries, add));
-  for (const row of found) lists[Number(row.place)]!.push(toPet(row));
-  // A union has no order.
-  for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
-  return lists;
-}
-
-async function findAll(manager: EntityManager, ids: readonly bigint[]): Promise<(Pet | undefined)[]> {
-  const list = (add: AddParameter) => ids.map(add).join(', ');
-  const found = await query<PetRow>(manager, (add) => `SELECT ${PET_COLUMNS} FROM pet WHERE id IN (${list(add)})`);
-  const pets = new Map(found.map(toPet).map((pet) => [pet.id, pet]));
-  return ids.map((id) => pets.get(id));
+  const names = [...longest.keys()];
+  return queries.map((each) => lists[names.indexOf(nameOf(each))]!.slice(0, each.limit));
 }
