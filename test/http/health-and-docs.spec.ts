@@ -46,8 +46,9 @@ describe('health', () => {
     }
   });
 
-  it('is 503 at /health/ready from the first moment of a graceful shutdown', async () => {
-    const stopping = await Service.start();
+  it('is 503 at /health/ready from the first moment of a graceful shutdown, without a line in the log', async () => {
+    let log = '';
+    const stopping = await Service.start({ LOG_LEVEL: 'warn' }, (line) => (log += line));
     const connection = await Connection.open(stopping.port);
     const request = bytes(rawRequest('GET /health/ready', []));
     // The second request is in flight when the shutdown begins.
@@ -55,8 +56,11 @@ describe('health', () => {
     expect((await connection.answer()).status).toBe(200);
     const stopped = stopping.stop();
     connection.write(request.subarray(-2));
-    expectError(await connection.answer(), 'service_unavailable');
+    const response = await connection.answer();
+    expect(expectError(response, 'service_unavailable').message).toBe('The service is shutting down.');
+    expect(response.header('Retry-After')).toBe('1');
     await Promise.all([connection.closed, stopped]);
+    expect(log).toBe('');
   });
 });
 

@@ -8,12 +8,8 @@ import {
   PetNotFound,
   DatabaseUnavailable,
 } from '../../../application/errors.js';
-import type { HeaderList } from '../json-response.js';
-import { ApiError, sendError } from './api-error.js';
+import { ApiError, RETRY_AFTER, sendError } from './api-error.js';
 import { ERRORS } from './error-code.js';
-
-/** When to retry while the database is not available, in seconds. */
-const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
 
 /** What the server adds to Express's response and request. */
 interface Known {
@@ -33,8 +29,7 @@ export class ApiErrorFilter implements ExceptionFilter {
     const fields = { request: response.requestId };
     const apiError = apiErrorOf(error);
     if (apiError.code === 'internal_error') this.logger.error(error, fields);
-    if (apiError.code === 'service_unavailable')
-      this.logger.warn((error as Error).cause ?? (error as Error).message, fields);
+    if (error instanceof DatabaseUnavailable) this.logger.warn(error.cause ?? error.message, fields);
     // The client has received a part of another response.
     if (!response.headersSent) sendError(response, apiError);
     else if (!response.writableEnded) response.req.destroy();

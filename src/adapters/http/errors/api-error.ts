@@ -3,6 +3,9 @@ import { ClientError } from '../../../application/errors.js';
 import { type HeaderList, sendJson } from '../json-response.js';
 import { type ErrorCode, ERRORS, type FixedCode } from './error-code.js';
 
+/** When to retry while the service is not available, in seconds. */
+export const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
+
 /** An error response. */
 export class ApiError extends ClientError {
   /** `message` is for people. */

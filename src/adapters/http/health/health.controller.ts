@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller, Get, OnModuleDestroy, Req, Res } from '@nestjs/common';
-import { DatabaseUnavailable } from '../../../application/errors.js';
 import { PetService } from '../../../application/pets/pet.service.js';
 import { Public } from '../auth/auth.guard.js';
+import { ApiError, RETRY_AFTER } from '../errors/api-error.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
 import { sendJson } from '../json-response.js';
 
@@ -28,7 +28,7 @@ export class HealthController implements OnModuleDestroy {
 
   @Get('ready')
   async ready(@Res() response: ServerResponse): Promise<void> {
-    if (this.isStopping) throw new DatabaseUnavailable('The service is shutting down.');
+    if (this.isStopping) throw new ApiError('service_unavailable', 'The service is shutting down.', RETRY_AFTER);
     await this.pets.check();
     sendJson(response, 200, OK);
   }
