@@ -4,7 +4,7 @@ import type { Request } from './request.js';
 import { Response } from './response.js';
 
 /** The most pending requests of a connection; what a client pipelines beyond them is not handled. */
-const MAX_PENDING = 256;
+const MAX_PENDING = 64;
 
 const ignore = () => undefined;
 
