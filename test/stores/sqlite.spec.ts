@@ -113,6 +113,15 @@ describe('SQLite', () => {
     expect(await pets.list({ limit: 10 })).toHaveLength(1);
   });
 
+  it('shrinks a log that a long read of another program let grow', async () => {
+    const { pets } = await store.open();
+    const log = `${fileOf(store.url)}-wal`;
+    another.exec(`PRAGMA synchronous = OFF; CREATE TABLE filler AS SELECT zeroblob(${80 * 2 ** 20})`);
+    expect(statSync(log).size).toBeGreaterThan(80 * 2 ** 20);
+    await pets.add(newPet());
+    expect(statSync(log).size).toBe(64 * 2 ** 20);
+  });
+
   it('leaves one file behind that has everything', async () => {
     const opened = await store.open();
     const { pets } = opened;

@@ -37,6 +37,8 @@ export function dataSourceOptions(url: LastingUrl, poolSize?: number, statementT
       timeout: SQLITE_TIMEOUT,
       prepareDatabase: (database: Libsql.Database) => {
         database.pragma('synchronous = FULL');
+        // Of the log, which grows during a long read of another program: 64 MiB.
+        database.pragma('journal_size_limit = 67108864');
         database.defaultSafeIntegers(poolSize !== undefined);
       },
     };
