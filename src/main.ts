@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
-import { existsSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import type { Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
@@ -9,7 +8,7 @@ import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetService } from './application/pets/pet.service.js';
-import { readSettings, settingFindings } from './settings.js';
+import { loadEnvFile, readSettings, settingFindings } from './settings.js';
 
 // Each command imports what it needs: the primary of several workers, and the help, need next to nothing.
 
@@ -72,7 +71,7 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   process.stderr.write(`Standard output could not be written (${code}); part of the output is missing.\n`);
 });
 try {
-  if (existsSync('.env')) process.loadEnvFile('.env');
+  loadEnvFile();
   const petstore = program({
     databaseUrl: configuredDatabase,
     serve,

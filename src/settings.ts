@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 import { distance } from 'fastest-levenshtein';
 import { redisUrl } from './adapters/http/auth/redis.js';
 import { databaseUrl } from './adapters/persistence/database-url.js';
@@ -200,6 +201,20 @@ const REMOVED = {
   POOL_TIMEOUT: '3 s',
   STOP_LINGER: '1 s',
 };
+
+/**
+ * Adds the variables of `.env`, if it exists, to the environment. `process.loadEnvFile` takes a byte order mark for part
+ * of the first name, and a file that it may not read for absent.
+ */
+export function loadEnvFile(): void {
+  try {
+    const variables = parseEnv(new TextDecoder().decode(readFileSync('.env')));
+    for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT') throw new UsageError(`The file .env cannot be read (${code}).`);
+  }
+}
 
 /** Throws `UsageError` with one line that names the variable. An empty variable counts as not set. */
 export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {

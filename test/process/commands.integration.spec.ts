@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshFolder } from '../support/fresh-folder.js';
 import { postgres, sqlite } from '../support/stores.js';
@@ -100,15 +100,20 @@ describe('a command', () => {
     expect([code, err]).toEqual([1, expect.stringMatching(/^[^\n]*ENOSPC[^\n]*\n$/)]);
   });
 
-  it('reads .env, behind the environment', async () => {
+  it('reads .env, which may begin with a byte order mark, behind the environment', async () => {
     writeFileSync(
       join(folder().path, '.env'),
-      'STAGING_BASE_URL=https://staging.example.com/v1\nPRODUCTION_BASE_URL=https://example.com/v1\n',
+      '\u{feff}STAGING_BASE_URL=https://staging.example.com/v1\nPRODUCTION_BASE_URL=https://example.com/v1\n',
     );
     const { out } = await folder().run(['openapi'], { PRODUCTION_BASE_URL: 'https://other.example.com/v1' });
     expect(out).toContain('https://staging.example.com/v1');
     expect(out).toContain('https://other.example.com/v1');
     expect(out).not.toContain('https://example.com/v1');
+  });
+
+  it('fails if .env cannot be read', async () => {
+    mkdirSync(join(folder().path, '.env'));
+    expect(await errorOf(['openapi'])).toBe('The file .env cannot be read (EISDIR).');
   });
 
   it('names an invalid setting in one line, and repeats no password', async () => {
