@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Libsql from 'libsql';
 import { fileOf, rawQuery } from '../stores/raw-query.js';
@@ -51,19 +51,20 @@ it('restore says where', async () => {
   );
 });
 
-it.each(['keys create --name shop', 'restore a.sqlite'])(
-  'a database that root creates by %s, and its folder, have the owner of the folder around it',
-  async (line) => {
-    await run('seed', '--count', '2');
-    await run('backup', 'a.sqlite');
-    const data = join(folder().path, 'data');
-    rmSync(data, { recursive: true });
-    chownSync(folder().path, 1_000, 1_000);
-    await run(...line.split(' '));
-    for (const path of [data, join(data, 'petstore.sqlite')])
-      expect(statSync(path)).toMatchObject({ uid: 1_000, gid: 1_000 });
-  },
-);
+it.each([
+  ['keys create --name shop', 'new/deep/pets.sqlite'],
+  ['restore a.sqlite', 'new/deep/pets.sqlite'],
+  ['copy --from sqlite:a.sqlite --to sqlite:new/deep/pets.sqlite', 'new/deep/pets.sqlite'],
+  ['backup b.sqlite', 'b.sqlite'],
+])('what root creates by %s has the owner of the folder around it', async (line, created) => {
+  await run('seed', '--count', '2');
+  await run('backup', 'a.sqlite');
+  chownSync(folder().path, 1_000, 1_000);
+  const variables: Record<string, string> = line.startsWith('backup') ? {} : { DATABASE_URL: `sqlite:${created}` };
+  expect(await folder().run(line.split(' '), variables)).toMatchObject({ code: 0, err: '' });
+  for (let path = created; path !== '.'; path = dirname(path))
+    expect([path, statSync(join(folder().path, path))]).toMatchObject([path, { uid: 1_000, gid: 1_000 }]);
+});
 
 it('restore is rejected while two idle processes serve', async () => {
   const service = await folder().serve({ WEB_CONCURRENCY: '2' });

@@ -16,8 +16,7 @@ export function resolved<Url extends LastingUrl>(url: Url): Url {
   if (url.engine !== 'sqlite') return url;
   const { file, mustExist = false } = url;
   try {
-    const folder = dirname(resolve(file));
-    if (!mustExist && mkdirSync(folder, { recursive: true, mode: 0o700 })) giveOwnerOf(dirname(folder), folder);
+    if (!mustExist) createFolder(dirname(resolve(file)));
     const isNew = !existsSync(file);
     closeSync(openSync(file, mustExist ? 'r' : 'a+', 0o600));
     const path = realpathSync(file);
@@ -31,6 +30,14 @@ export function resolved<Url extends LastingUrl>(url: Url): Url {
     const wanted = mustExist ? 'a SQLite database' : 'a SQLite database or a new file';
     throw new UsageError(`${quoted(file)} must be ${wanted}; it ${problem}.`);
   }
+}
+
+/** Creates a folder, and what is missing of its path, each for the owner of the folder around it alone. */
+export function createFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  createFolder(dirname(folder));
+  // Another process may create it at the same time.
+  if (mkdirSync(folder, { recursive: true, mode: 0o700 })) giveOwnerOf(dirname(folder), folder);
 }
 
 /** Gives what root has created the owner of another file or folder: the service could not open it otherwise. */

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
 import { quoted, UsageError } from '../../../../application/errors.js';
-import { giveOwnerOf, resolved } from '../../sqlite-file.js';
+import { createFolder, giveOwnerOf, resolved } from '../../sqlite-file.js';
 import { said } from '../dialects/dialect.js';
 import { requireSchema, withDataSource } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
@@ -19,6 +19,7 @@ export async function makeBackup(file: string, target: string): Promise<Contents
       source.query('VACUUM INTO ?', [made]),
     );
     const contents = await verify(made, 'The database');
+    giveOwnerOf(folder, made);
     // Unlike a rename it never overwrites.
     fs.linkSync(made, target);
     flush(folder);
@@ -38,8 +39,7 @@ export async function restoreBackup(file: string, backup: string): Promise<Conte
   const database = fs.existsSync(file)
     ? fs.realpathSync(file)
     : resolve(dirname(file), isLink ? fs.readlinkSync(file) : basename(file));
-  const folder = dirname(database);
-  if (fs.mkdirSync(folder, { recursive: true, mode: 0o700 })) giveOwnerOf(dirname(folder), folder);
+  createFolder(dirname(database));
   return withTemporary(database, async (made) => {
     fs.copyFileSync(from, made);
     // Of a file that was copied while it was open.
