@@ -7,9 +7,17 @@ import { shutdownOnSignal } from './shutdown.js';
 const MIN_BACKOFF = 100;
 const MAX_BACKOFF = 10_000;
 
+/** What one worker is told once all of them listen. */
+const ALL_LISTEN = 'all workers listen';
+
+/** Resolves in one worker of the cluster, once all of them listen. */
+export function allWorkersListen(): Promise<void> {
+  return new Promise((resolve) => process.on('message', (message) => message === ALL_LISTEN && resolve()));
+}
+
 /**
  * Serves with several workers on one port until SIGTERM or SIGINT, and replaces workers that exit. Each worker starts
- * when the one before it listens: the first migrates the database, the last prints the greeting.
+ * when the one before it listens: the first migrates the database.
  */
 export async function supervise(settings: Settings): Promise<void> {
   const { WEB_CONCURRENCY, STOP_TIMEOUT, METRICS_PORT, METRICS_HOST, RATE_LIMIT, AUTH_FAILURE_LIMIT } = settings;
@@ -17,17 +25,25 @@ export async function supervise(settings: Settings): Promise<void> {
   let forked = 1;
   let backoff = MIN_BACKOFF;
   let isStopping = false;
+  let haveAllListened = false;
+  const listening = new Set<Worker>();
 
   const workers = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
   const killAll = (signal: NodeJS.Signals) => workers().forEach((worker) => worker.process.kill(signal));
 
-  cluster.on('listening', () => {
+  cluster.on('listening', (worker) => {
     backoff = MIN_BACKOFF;
+    listening.add(worker);
+    if (!haveAllListened && listening.size === WEB_CONCURRENCY) {
+      haveAllListened = true;
+      worker.send(ALL_LISTEN);
+    }
     if (!isStopping && forked++ < WEB_CONCURRENCY) cluster.fork();
   });
   // A message to a worker that has just exited fails; 'exit' follows.
   cluster.on('fork', (worker) => worker.on('error', () => undefined));
   cluster.on('exit', (worker: Worker, code: number | null, signal: string | null) => {
+    listening.delete(worker);
     if (isStopping) {
       if (code || signal === 'SIGKILL') process.exitCode = 1;
       return;

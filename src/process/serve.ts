@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Log } from '../adapters/log/log.js';
 import { listen } from '../adapters/net/listen.js';
 import { createApp } from '../app.js';
+import { allWorkersListen } from './cluster.js';
 import { greet } from './greeting.js';
 import type { Settings } from '../settings.js';
 import { shutdownOnSignal } from './shutdown.js';
@@ -16,6 +17,8 @@ export async function serve(settings: Settings): Promise<void> {
   shutdownOnSignal(log, () => Promise.race([close(), delay(settings.STOP_TIMEOUT)]));
   const app = await createApp(settings, log);
   close = () => app.close();
+  const allListen = cluster.worker && allWorkersListen();
   const address = await listen(app.getHttpServer() as Server, settings.PORT, settings.HOST, 'PORT or HOST');
-  if (!cluster.worker || cluster.worker.id === settings.WEB_CONCURRENCY) await greet(app, address, settings, log);
+  await allListen;
+  await greet(app, address, settings, log);
 }

@@ -112,6 +112,17 @@ describe('a worker that crashes', () => {
     expect(service.lines.filter(({ msg }) => msg === 'The pet store is open.')).toHaveLength(1);
   });
 
+  it('is replaced if it has not listened yet; the greeting and the first key follow once all listen', async () => {
+    const service = folder().start({ WEB_CONCURRENCY: '2' });
+    await until(() => service.workers.length === 2);
+    process.kill(service.workers[1]!, 'SIGKILL');
+    await service.greeted(/^Try: .*\n/m);
+    expect(service.workers).toHaveLength(2);
+    expect((await service.send(service.key!)).status).toBe(200);
+    expect(await service.end('SIGTERM')).toBe(0);
+    expect(service.log.match(/^Key: /gm)).toHaveLength(1);
+  });
+
   it('is replaced once it can start again, and retried with a growing backoff', async () => {
     const { program } = folder();
     const copy = `${program}-${process.pid}`;
