@@ -203,8 +203,8 @@ const REMOVED = {
 };
 
 /**
- * Adds the variables of `.env`, if it exists, to the environment. `process.loadEnvFile` takes a byte order mark for part
- * of the first name, and a file that it may not read for absent.
+ * Adds the variables of `.env`, if it exists, to the environment. `process.loadEnvFile` takes a byte order mark for
+ * part of the first name, and a file that it may not read for absent.
  */
 export function loadEnvFile(): void {
   try {
