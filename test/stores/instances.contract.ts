@@ -63,6 +63,18 @@ export function describeInstances(kind: StoreKind): void {
       expect((await one.pets.add(newPet())).pet.id).toBeGreaterThan(pet.id);
     });
 
+    it('get ids behind those of rows that were inserted with their ids', async () => {
+      const { pet } = await one.pets.add(newPet());
+      for (const key of [undefined, idempotencyKey()]) {
+        const [newest] = await one.pets.list({ limit: 1 });
+        const taken = [1n, 2n, 3n, 40n].map((i) => newest!.id + i);
+        const rows = taken.map((id) => `(${id}, 'Restored', 1, 'sold')`).join();
+        await rawQuery(store.url, `INSERT INTO pet (id, name, category_id, status) VALUES ${rows}`);
+        const adding = [one, other].map(({ pets }) => pets.add(newPet(), key && { ...key, key: `${pet.id}` }));
+        for (const added of await Promise.all(adding)) expect(added.pet.id).toBeGreaterThan(taken.at(-1)!);
+      }
+    });
+
     it('are linearizable: all reads and adds could have happened one after the other', async () => {
       const history = new History();
       let newest = 0n;

@@ -64,6 +64,8 @@ export interface Dialect {
   claimKeys?(keys: readonly Row[], add: AddParameter): string;
   /** What follows the INSERT of claimed keys, to replace those that were stored. */
   readonly replaceKeys?: string;
+  /** Moves the next id of a pet behind the highest; absent if rows that are inserted with their ids do that. */
+  readonly skipIds?: string;
   /** The condition that a pet has one of these ids. */
   hasId(ids: readonly bigint[], add: AddParameter): string;
   /** Selects these columns of a list, always by one walk along an index. */

@@ -96,6 +96,9 @@ export const postgres: Dialect = {
       1 / (stored.pet_id <> sent.pet_id OR added.id IS NOT NULL)::int AS division_by_zero_if_it_was_discarded
     FROM sent JOIN stored USING (scope, token) LEFT JOIN added ON added.id = stored.pet_id`,
 
+  skipIds: `SELECT setval(ids, greatest(nextval(ids), (SELECT max(id) FROM pet)))
+    FROM (SELECT pg_get_serial_sequence('pet', 'id')::regclass AS ids) AS sequence`,
+
   hasId: (ids, add) => `id = ANY (${add(ids)}::bigint[])`,
 
   list(columns, { status, maxId, limit }, add) {

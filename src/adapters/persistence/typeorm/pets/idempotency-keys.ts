@@ -4,7 +4,7 @@ import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../app
 import { NewPet } from '../../../../domain/pets/pet.js';
 import { instant, int64 } from '../columns.js';
 import { AddParameter, Dialect, failureOf, insert, query } from '../dialects/dialect.js';
-import { findPets, insertPets, toRow } from './pet.schema.js';
+import { findPets, insertPets, toRow, withNextIds } from './pet.schema.js';
 
 /** An idempotency key and the pet that was added with it. */
 export interface StoredIdempotencyKey extends IdempotencyKey {
@@ -74,8 +74,10 @@ async function addInOneStatement(
   removed: readonly bigint[] = [],
 ): Promise<KeyRow[]> {
   const rows = additions.map(({ pet, key }) => ({ ...toKeyRow(key, 0n), ...toRow(pet) }));
-  const stored = await claim<KeyRow & { readonly is_visible: boolean }>(dialect, manager, (add) =>
-    dialect.insertOnce!(rows, removed, add),
+  const stored = await withNextIds(dialect, manager, () =>
+    claim<KeyRow & { readonly is_visible: boolean }>(dialect, manager, (add) =>
+      dialect.insertOnce!(rows, removed, add),
+    ),
   );
   const unseen = stored.filter(({ is_new, is_visible }) => !is_new && !is_visible).map(({ pet_id }) => BigInt(pet_id));
   if (unseen.length === 0) return stored;

@@ -2,7 +2,7 @@ import { EntityManager, EntitySchema } from 'typeorm';
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
 import type { LastingUrl } from '../../database-url.js';
 import { generatedId, int64 } from '../columns.js';
-import { AddParameter, Dialect, query, Row } from '../dialects/dialect.js';
+import { AddParameter, Dialect, failureOf, query, Row } from '../dialects/dialect.js';
 
 /** The table `pet`, for checks of the schema and for copies, not for inserts: TypeORM's own rounds ids on SQLite. */
 export function petSchema(engine: LastingUrl['engine']): EntitySchema<Pet> {
@@ -39,9 +39,22 @@ export function toPet({ id, name, category_id, status }: PetRow): Pet {
   return { id: BigInt(id), name, categoryId: BigInt(category_id), status };
 }
 
+/** Runs an INSERT of pets; again, with the next ids, if rows have them that were inserted with their ids. */
+export async function withNextIds<T>(dialect: Dialect, manager: EntityManager, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!dialect.skipIds || failureOf(dialect, error) !== 'duplicate') throw error;
+    await manager.query(dialect.skipIds);
+    return run();
+  }
+}
+
 /** Inserts pets in one statement; resolves to their ids, which ascend. */
 export async function insertPets(dialect: Dialect, manager: EntityManager, pets: readonly NewPet[]): Promise<bigint[]> {
-  const rows = await query<Pick<PetRow, 'id'>>(manager, (add) => dialect.insertPets(pets.map(toRow), add));
+  const rows = await withNextIds(dialect, manager, () =>
+    query<Pick<PetRow, 'id'>>(manager, (add) => dialect.insertPets(pets.map(toRow), add)),
+  );
   if (rows.length !== pets.length)
     throw new Error(`${rows.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
   // RETURNING may list them in any order.
