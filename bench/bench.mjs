@@ -5,6 +5,8 @@ import {
   bench,
   copyOf,
   create,
+  createOnce,
+  farAway,
   fill,
   KEY,
   machine,
@@ -44,6 +46,7 @@ const readings = [
   single(animals),
 ];
 const creating = create(animals);
+const creatingOnce = createOnce(animals);
 
 /** Pages of which no two that follow each other are the same: eighty lists, by limit and status. */
 function differing() {
@@ -77,6 +80,13 @@ async function compareTogether(title, [one, other], loads) {
   const row = comparison(`${title}, ${connections} connections`, one, other);
   const [ours, theirs] = await measureTogether([one, other], loads, { connections, rounds, seconds });
   for (const [i, load] of loads.entries()) row(load, ours[i], theirs[i]);
+}
+
+/** Prints what exactly-once costs: creates with an Idempotency-Key beside creates without. */
+async function compareKeys(title, one) {
+  const row = comparison(`${title}, creates with an Idempotency-Key`, { name: 'with' }, { name: 'without' });
+  const [keyed, plain] = await measure([one, one], [creatingOnce, creating], { connections, rounds, seconds });
+  row(creating, keyed, plain);
 }
 
 function comparison(title, one, other) {
@@ -116,6 +126,7 @@ await bench(async () => {
   for (const count of counts.split(',').map(Number))
     await compare('SQLite', [ours, theirs], [...readings, differing(), creating], count);
   const page = pages('GET /v1/pets?limit=20', ['/v1/pets?limit=20'], 20, true);
+  await compareKeys('SQLite', ours);
   await compareTogether('SQLite, half of them read and half of them write', [ours, theirs], [page, creating]);
   console.log('\nLean:');
   const lean = table('', 'start to first 200, ms', 'memory idle, MB', 'after the load, MB');
@@ -133,8 +144,15 @@ await bench(async () => {
     const urls = [await serverDatabase(server), await serverDatabase(server)];
     for (const url of urls) await fill(url, animals);
     const both = await Promise.all([start(service(OURS, urls[0]), pinned), start(bare(urls[1]), pinned)]);
-    await compare(kind, both, [readings[0], differing(), readings[2], creating]);
+    const loads = [readings[0], differing(), readings[2], creating];
+    await compare(kind, both, loads);
+    await compareKeys(kind, both[0]);
     await Promise.all(both.map((each) => stop(each)));
+    const far = await Promise.all(urls.map((url) => farAway(url)));
+    const bothFar = await Promise.all([start(service(OURS, far[0]), pinned), start(bare(far[1]), pinned)]);
+    await compare(`${kind} 2 ms away`, bothFar, loads);
+    await compareKeys(`${kind} 2 ms away`, bothFar[0]);
+    await Promise.all(bothFar.map((each) => stop(each)));
   }
   if (chart !== '') writeFileSync(chart, chartOf(`Requests a second, to ${theirs.name}`, ratios));
 });

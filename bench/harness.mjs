@@ -1,8 +1,9 @@
 // What the benchmarks share: data, targets, load and figures.
 import { execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -210,6 +211,35 @@ export function create(animals) {
     status: 201,
     check: (body) => JSON.parse(body).id > animals,
   };
+}
+
+/** The same, each with an Idempotency-Key of its own. */
+export function createOnce(animals) {
+  const load = create(animals);
+  const setupRequest = (request) => ({
+    ...request,
+    headers: { ...request.headers, 'idempotency-key': randomUUID() },
+  });
+  const requests = load.requests.map((request) => ({ ...request, setupRequest }));
+  return { ...load, name: 'POST /v1/pets with an Idempotency-Key', requests };
+}
+
+/** The URL of the same database behind a proxy that delays what is sent either way, in milliseconds. */
+export async function farAway(url, delay = 2) {
+  const { hostname, port } = new URL(url);
+  const forward = (from, to) => {
+    from.on('data', (data) => setTimeout(() => to.writable && to.write(data), delay));
+    from.on('error', () => to.destroy());
+    from.on('close', () => setTimeout(() => to.destroy(), delay));
+  };
+  const proxy = createServer({ noDelay: true }, (client) => {
+    const server = connect({ host: hostname, port: port || (url.startsWith('postgres') ? 5432 : 3306), noDelay: true });
+    forward(client, server);
+    forward(server, client);
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  leftovers.push(() => proxy.close());
+  return Object.assign(new URL(url), { hostname: '127.0.0.1', port: proxy.address().port }).href;
 }
 
 /** A load of single pets, of so many that there are: a thousand of them in no order, the same for all. */

@@ -1,7 +1,11 @@
 // Loaded before the service, it has each pet committed by itself, to show what sharing commits is worth.
-const PETS = '../dist/modules/src/adapters/persistence/typeorm/pets';
-const { TypeOrmPetRepository } = await import(`${PETS}/typeorm-pet.repository.js`);
+const { insertPets } = await import('../dist/modules/src/adapters/persistence/typeorm/pets/pet.schema.js');
+const { TypeOrmPetRepository } =
+  await import('../dist/modules/src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js');
 
 TypeOrmPetRepository.prototype.add = function (pet) {
-  return this.database.run('write', 'INSERT pet', async (manager) => (await this.addAll(manager, [pet]))[0]);
+  return this.database.run('transaction', 'INSERT pet', async (manager) => {
+    const [id] = await insertPets(this.database.dialect, manager, [pet]);
+    return { pet: { id, ...pet }, replayed: false };
+  });
 };
