@@ -55,12 +55,7 @@ async function openApi(): Promise<string> {
 }
 
 /** What the user can mend is one line; a fault of the program has its stack. */
-async function messageOf(error: Error): Promise<string> {
-  if (error instanceof DatabaseUnavailable && error.cause) return messageOf(error.cause as Error);
-  if ('driverError' in error) {
-    const { said } = await import('./adapters/persistence/typeorm/dialects/dialect.js');
-    return `The database cannot be used. ${said(error)}`;
-  }
+function messageOf(error: Error): string {
   const isExpected = error instanceof UsageError || error instanceof DatabaseUnavailable || 'syscall' in error;
   return isExpected ? error.message : String(error.stack);
 }
@@ -85,7 +80,7 @@ try {
 } catch (error) {
   // Commander has written what is wrong with the arguments.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  process.stderr.write(`${await messageOf(error as Error)}\n`);
+  process.stderr.write(`${messageOf(error as Error)}\n`);
   // Whatever is still open would keep the process running.
   process.exit(1);
 }

@@ -6,13 +6,13 @@ export interface Finding {
   readonly state: 'ok' | 'warn' | 'fail';
   /** What was found, without secrets; a sentence unless the state is `ok`. */
   readonly found: string;
-  /** What to do, as a sentence; absent if the state is `ok`. */
-  readonly advice?: string;
+  /** What to do, as a sentence; absent if `found` says it, or the state is `ok`. */
+  readonly advice?: string | undefined;
 }
 
 export const ok = (name: string, found: string): Finding => ({ name, state: 'ok', found });
 export const warn = (name: string, found: string, advice: string): Finding => ({ name, state: 'warn', found, advice });
-export const fail = (name: string, found: string, advice: string): Finding => ({ name, state: 'fail', found, advice });
+export const fail = (name: string, found: string, advice?: string): Finding => ({ name, state: 'fail', found, advice });
 
 /** The message of a finding, in `petstore check` and when it stops the start. */
 export function words({ found, advice }: Finding): string {

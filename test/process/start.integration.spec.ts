@@ -41,7 +41,9 @@ describe('a start', () => {
     writeFileSync(join(folder().path, 'note'), 'no database');
     mkdirSync(join(folder().path, 'folder'));
     const ofNote = await startError({ DATABASE_URL: 'sqlite:note' });
-    expect(ofNote).toBe('The database cannot be used. file is not a database.\n');
+    expect(ofNote).toMatch(
+      /^DATABASE_URL \(.*\/note\): file is not a database\. It must be an intact SQLite database;/,
+    );
     for (const file of ['folder', 'note/pets.sqlite']) {
       const message = await startError({ DATABASE_URL: `sqlite:${file}` });
       expect(message).toContain(`"${file}" must be a SQLite database`);

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { databaseUrl, LastingUrl } from '../../src/adapters/persistence/database-url.js';
+import { migrate, withDataSource } from '../../src/adapters/persistence/typeorm/schema.js';
 import { IdempotencyInProgress, DatabaseUnavailable } from '../../src/application/errors.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
 import { freshStore } from '../support/fresh-store.js';
@@ -86,6 +88,23 @@ export function describeLocks(kind: StoreKind): void {
       await other.query('COMMIT');
       await deleting;
       expect(await pets.add(newPet(), idempotencyKey({ at: renewed }))).toEqual({ pet, replayed: true });
+    });
+
+    it('that holds a table lets requests pass while a migration waits for it, and is named in the end', async () => {
+      await (await store.open()).close();
+      const session = await connectTo(store.url);
+      sessions.push(session);
+      await session.query('ALTER TABLE api_key DROP COLUMN active_name');
+      await session.query(`DELETE FROM migrations WHERE name LIKE 'UniqueKeyNames%'`);
+      const other = await transaction('SELECT count(*) FROM api_key');
+      const [[id] = []] = await other.query(`SELECT ${isPostgres ? 'pg_backend_pid()' : 'connection_id()'}`);
+      const url = databaseUrl('DATABASE_URL', store.url) as LastingUrl;
+      const migrating = withDataSource(url, (source) => migrate(source));
+      const failing = withDataSource(url, (source) => migrate(source, 0));
+      await expect(failing).rejects.toThrow(new RegExp(`held by .* ${String(id)}\\D`));
+      await session.query('SELECT count(*) FROM api_key');
+      await other.query('ROLLBACK');
+      expect(await migrating).toEqual(['UniqueKeyNames1795651200000']);
     });
 
     it('that makes all writes wait does not make reads wait', async () => {

@@ -3,12 +3,15 @@ import { AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { postgres as postgresDialect } from '../../src/adapters/persistence/typeorm/dialects/postgres.js';
+import { openDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
+import { readSettings } from '../../src/settings.js';
 import { freshStore } from '../support/fresh-store.js';
 import { newPostgres, newStandby, TestServer } from '../support/servers.js';
 import { Service } from '../support/service.js';
 import { connectTo, withDatabase } from '../support/sql.js';
 import { openStoreAt, postgres, sqlite } from '../support/stores.js';
+import { until } from '../support/working-folder.js';
 import { describeApiKeyRepository } from './api-key-repository.contract.js';
 import { describeInstances } from './instances.contract.js';
 import { describeLocks } from './locks.contract.js';
@@ -119,14 +122,23 @@ describe('PostgreSQL', () => {
     }
   });
 
-  it('may come back if its name cannot be resolved now', () => {
-    expect(postgresDialect.failure({ code: 'EAI_AGAIN' })).toBe('unavailable');
-    expect(postgresDialect.failure({ code: 'ENOTFOUND' })).toBe('unavailable');
-  });
-
   it('is rejected at startup while it is read-only', async () => {
     await alter('SET default_transaction_read_only = on');
     await expect(openStoreAt(store.url)).rejects.toThrow(/default_transaction_read_only/);
+  });
+
+  it('runs no statement any more once its request has been rejected', async () => {
+    const settings = readSettings({ DATABASE_URL: store.url, STATEMENT_TIMEOUT: '1200' });
+    const { pets, close } = await openDatabase(settings.DATABASE_URL, settings, () => undefined);
+    await pets.list({ limit: 1 });
+    const other = await connectTo(store.url);
+    for (const sql of ['BEGIN', 'LOCK TABLE pet']) await other.query(sql);
+    const requests = [pets.add(newPet()), pets.add(newPet(), idempotencyKey()), pets.list({ limit: 1 }), pets.find(1n)];
+    for (const { status } of await Promise.allSettled(requests)) expect(status).toBe('rejected');
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    await until(async () => (await other.query(waiting)).length === 0, 3_000);
+    await other.end();
+    await close();
   });
 
   it('rejects a pet whose insert a trigger has discarded', async () => {

@@ -48,6 +48,9 @@ function onServer(name: 'PostgreSQL' | 'MariaDB', url: () => string): StoreKind 
     create: async () => {
       const database = `petstore_test_${randomBytes(6).toString('hex')}`;
       await query(url(), `CREATE DATABASE ${database}`);
+      // As the docs advise.
+      const setting = `ALTER DATABASE ${database} SET client_connection_check_interval = '1s'`;
+      if (name === 'PostgreSQL') await query(url(), setting);
       return { url: withDatabase(url(), database), remove: () => dropDatabase(url(), database) };
     },
   };

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { quoted, UsageError } from '../../application/errors.js';
 import { urlPart } from '../net/url-part.js';
 
@@ -13,6 +14,8 @@ export interface Tls {
 
 /** A database on a server. */
 export interface ServerUrl {
+  /** The setting or option that it comes from. */
+  readonly name: string;
   readonly engine: 'postgres' | 'mariadb';
   readonly host: string;
   readonly port: number;
@@ -28,6 +31,7 @@ export interface ServerUrl {
 
 /** A SQLite database. Unless it must exist, it is created. */
 export interface SqliteUrl {
+  readonly name: string;
   readonly engine: 'sqlite';
   readonly file: string;
   readonly mustExist?: boolean;
@@ -38,6 +42,11 @@ export type DatabaseUrl = { readonly engine: 'memory' } | SqliteUrl | ServerUrl;
 
 /** The URL of a database that outlives the process. */
 export type LastingUrl = SqliteUrl | ServerUrl;
+
+/** Where a database is, for people; without the user and the password. */
+export function locationOf(url: LastingUrl): string {
+  return url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
+}
 
 /** The same database, which must exist. */
 export function existing(url: LastingUrl): LastingUrl {
@@ -74,7 +83,7 @@ export function databaseUrl(name: string, text: string): DatabaseUrl {
   if (text === 'memory:') return { engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
   // What begins with a scheme means something else to libsql; sqlite://data/x would be a folder of the root.
-  if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]*)?:|^\/\/[^/]/i.test(file)) return { engine: 'sqlite', file };
+  if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]*)?:|^\/\/[^/]/i.test(file)) return { name, engine: 'sqlite', file };
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const scheme = url && SCHEMES[url.protocol as keyof typeof SCHEMES];
   if (!scheme || !url.username || !/^[^,]+$/.test(url.hostname) || !/^\/[^/]+$/.test(url.pathname)) {
@@ -90,6 +99,7 @@ export function databaseUrl(name: string, text: string): DatabaseUrl {
     throw new UsageError(`${name} must name the host, not give its address, to verify the name in its certificate.`);
   }
   return {
+    name,
     engine: scheme.engine,
     host,
     port: url.port === '' ? scheme.port : Number(url.port),

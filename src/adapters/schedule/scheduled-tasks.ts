@@ -1,4 +1,5 @@
 import { Injectable, Logger, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { DatabaseUnavailable } from '../../application/errors.js';
 import { Authenticator } from '../../application/keys/authenticator.js';
 import { PetService } from '../../application/pets/pet.service.js';
 import { remindOfSunset } from '../http/pets/deprecation.js';
@@ -47,6 +48,8 @@ async function attempt(what: string, task: () => Promise<void>): Promise<void> {
   try {
     await task();
   } catch (error) {
+    // The database says why itself, once for all requests and tasks.
+    if (error instanceof DatabaseUnavailable) return;
     logger.warn(`${what} failed; will retry: ${(error as Error).message}`);
   }
 }

@@ -26,10 +26,8 @@ export class ApiErrorFilter implements ExceptionFilter {
     const response = host.switchToHttp().getResponse<Response & Known>();
     // `ConnectionQueue.fail` has sent an error meanwhile, as the body was malformed: nothing can be sent after it.
     if (response.writableEnded && response.req.error) return;
-    const fields = { request: response.requestId };
     const apiError = apiErrorOf(error);
-    if (apiError.code === 'internal_error') this.logger.error(error, fields);
-    if (error instanceof DatabaseUnavailable) this.logger.warn(error.cause ?? error.message, fields);
+    if (apiError.code === 'internal_error') this.logger.error(error, { request: response.requestId });
     // The client has received a part of another response.
     if (!response.headersSent) sendError(response, apiError);
     else if (!response.writableEnded) response.req.destroy();

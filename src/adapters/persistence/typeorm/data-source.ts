@@ -3,10 +3,11 @@ import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
 import { POOL_TIMEOUT, within } from '../../../application/within.js';
 import { LastingUrl, Tls } from '../database-url.js';
-import { connecting, Dialect } from './dialects/dialect.js';
+import { Dialect } from './dialects/dialect.js';
 import { mariadb } from './dialects/mariadb.js';
 import { postgres } from './dialects/postgres.js';
 import { sqlite } from './dialects/sqlite.js';
+import { connecting } from './failures.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-key-names.js';
@@ -102,7 +103,7 @@ export async function initialize(source: DataSource): Promise<void> {
   }
 }
 
-export function dialectOf({ options }: DataSource): Dialect {
+export function dialectOf({ options }: Pick<DataSource, 'options'>): Dialect {
   const dialects: Partial<Record<DataSourceOptions['type'], Dialect>> = { 'better-sqlite3': sqlite, postgres, mariadb };
   return dialects[options.type]!;
 }

@@ -1,16 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DataSource, EntityManager } from 'typeorm';
-import { DatabaseUnavailable, late } from '../../../application/errors.js';
+import { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { DatabaseUnavailable, late, UsageError } from '../../../application/errors.js';
 import { databaseTimeout, within } from '../../../application/within.js';
 import { UNOBSERVED } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { collectGarbage, resolved } from '../sqlite-file.js';
 import { closing, dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
-import { connecting, Dialect, failureOf, NotWritable, prepare, said } from './dialects/dialect.js';
-import { compareMigrations, migrate } from './schema.js';
+import { DatabaseState } from './database-state.js';
+import { Dialect } from './dialects/dialect.js';
+import { connecting, failureMessage, failureOf, NotWritable, prepare } from './failures.js';
+import { compareMigrations, migrate, requireRights } from './schema.js';
 
 /** How long to pause before work is retried, in milliseconds. */
-const RETRY_PAUSE = { busy: 5, unavailable: 50 };
+const RETRY_PAUSE = { conflict: 5, unavailable: 50 };
 
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
@@ -29,9 +31,7 @@ export class Database {
   private readonly prepared = new WeakSet<object>();
   private readonly url: LastingUrl;
   private readonly timeout: number;
-  /** Set while it opens and once it is open. */
-  private opening: Promise<void> | undefined;
-  private isClosed = false;
+  private readonly state: DatabaseState;
   private lastWrite: Promise<unknown> = Promise.resolve();
   private pending = 0;
   private readVersion: (() => number) | undefined;
@@ -44,6 +44,7 @@ export class Database {
     private readonly report: (message: string) => void,
     readonly observer = UNOBSERVED,
   ) {
+    this.state = new DatabaseState(() => this.connect(), report);
     this.url = resolved(url);
     this.timeout = databaseTimeout(limits);
     const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
@@ -53,29 +54,37 @@ export class Database {
     this.dialect = dialectOf(this.writes);
   }
 
-  /** Opens and migrates the database; rejects with `UsageError` if it is unsuitable. If it is down, requests retry. */
+  /**
+   * Opens and migrates the database; rejects with `UsageError` if only its operator can make it usable. If it is down,
+   * requests open it.
+   */
   async open(): Promise<void> {
     try {
-      await this.connect();
+      await this.state.open();
     } catch (error) {
-      // An unsuitable database ends the start. One that cannot be reached may come back.
-      if (error instanceof NotWritable || !failureOf(this.dialect, error)) {
-        await this.close();
-        throw error;
-      }
-      this.report(`The database cannot be used. ${said(error)} Requests try again.`);
+      const failure = failureOf(this.dialect, error);
+      if (failure && failure !== 'misconfigured' && !(error instanceof NotWritable))
+        return this.state.failed(this.unavailable(error));
+      await this.close();
+      throw failure ? new UsageError(failureMessage(this.dialect, this.url, error)) : error;
     }
   }
 
   /** Runs work of a request with a deadline; rejects at once if too many are pending, which would fill the memory. */
   admit<T>(work: (deadline: number) => Promise<T>): Promise<T> {
-    if (this.pending >= this.limits.MAX_WAITING)
-      return Promise.reject(new DatabaseUnavailable('Too many requests wait for the database.'));
+    if (this.pending >= this.limits.MAX_WAITING) {
+      const error = new DatabaseUnavailable(`${this.limits.MAX_WAITING} requests wait for the database already.`);
+      this.state.failed(error);
+      return Promise.reject(error);
+    }
     this.pending++;
     const running = work(performance.now() + this.timeout);
     const settled = () => void this.pending--;
     void running.then(settled, settled);
-    return within(this.timeout, running);
+    return within(this.timeout, running).catch((error: Error) => {
+      if (error instanceof DatabaseUnavailable) this.state.failed(error);
+      throw error;
+    });
   }
 
   /**
@@ -100,8 +109,7 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    this.isClosed = true;
-    await Promise.allSettled([this.opening, this.lastWrite]);
+    await Promise.allSettled([this.state.close(), this.lastWrite]);
     this.readVersion = undefined;
     if (this.url.engine === 'sqlite' && this.writes.isInitialized)
       await this.writes.query('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined);
@@ -112,16 +120,14 @@ export class Database {
   private async retry<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     let retries = kind === 'read' ? RETRIES : 0;
     while (true) {
-      if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
       try {
-        await this.connect();
+        await this.state.open();
         return await this.attempt(kind, work, deadline);
       } catch (error) {
         const failure = failureOf(this.dialect, error);
         if (failure === undefined || failure === 'duplicate') throw error;
-        const isRetried = failure === 'busy' || (failure === 'unavailable' && retries-- > 0);
-        if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline)
-          throw new DatabaseUnavailable('The database cannot answer.', { cause: error });
+        const isRetried = failure === 'conflict' || (failure === 'unavailable' && retries-- > 0);
+        if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline) throw this.unavailable(error);
         await delay(RETRY_PAUSE[failure]);
       }
     }
@@ -135,35 +141,19 @@ export class Database {
     return running;
   }
 
-  /**
-   * Runs work on a connection. TypeORM's `transaction` is not used: if its ROLLBACK fails, the transaction stays open,
-   * and later writes of SQLite's only connection for writes would join it, acknowledged and never committed.
-   */
+  /** Runs work on a connection; on a server it ends the connection at the deadline, and what that was waiting for. */
   private async runOnce<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     const runner = (kind === 'read' ? this.reads : this.writes).createQueryRunner();
-    const connection = (await connecting(runner.connect())) as object;
+    const connection = (await connecting(runner.connect()).catch((error) => this.failedToConnect(error))) as object;
     const { discard } = this.dialect;
     try {
       // Waiting for the connection may have used up the time.
       if (performance.now() >= deadline) throw late();
-      if (!this.prepared.has(connection)) {
-        await prepare(this.dialect, runner.manager);
-        this.prepared.add(connection);
-      }
-      if (kind !== 'transaction') return await work(runner.manager);
-      try {
-        // On SQLite this fails if an earlier ROLLBACK failed; the ROLLBACK below ends that transaction.
-        await runner.query(this.dialect.begin);
-        const result = await work(runner.manager);
-        await runner.query('COMMIT');
-        return result;
-      } catch (error) {
-        if (!discard || failureOf(this.dialect, error) !== 'unavailable')
-          await runner.query('ROLLBACK').catch(() => discard?.(connection));
-        throw error;
-      }
+      const running = this.use(connection, runner, kind, work);
+      return await (discard ? within(deadline - performance.now(), running) : running);
     } catch (error) {
-      if (failureOf(this.dialect, error) === 'unavailable') discard?.(connection);
+      if (error instanceof DatabaseUnavailable || failureOf(this.dialect, error) === 'unavailable')
+        discard?.(connection);
       throw error;
     } finally {
       if (kind !== 'read') this.latestVersion = undefined;
@@ -171,27 +161,62 @@ export class Database {
     }
   }
 
-  /** Connects and migrates, unless that is done or under way; after a failure, again. */
-  private connect(): Promise<void> {
-    return (this.opening ??= this.connectAll().catch((error: Error) => {
-      this.opening = undefined;
-      throw error;
-    }));
+  /**
+   * Runs work in its transaction. TypeORM's `transaction` is not used: if its ROLLBACK fails, the transaction stays
+   * open, and later writes of SQLite's only connection for writes would join it, acknowledged and never committed.
+   */
+  private async use<T>(connection: object, runner: QueryRunner, kind: WorkKind, work: Work<T>): Promise<T> {
+    if (!this.prepared.has(connection)) {
+      await prepare(this.dialect, runner.manager);
+      this.prepared.add(connection);
+    }
+    if (kind !== 'transaction') return work(runner.manager);
+    let hasBegun = false;
+    try {
+      await runner.query(this.dialect.begin);
+      hasBegun = true;
+      const result = await work(runner.manager);
+      await runner.query('COMMIT');
+      return result;
+    } catch (error) {
+      const { discard } = this.dialect;
+      const failure = failureOf(this.dialect, error);
+      if (!discard || failure !== 'unavailable') await runner.query('ROLLBACK').catch(() => discard?.(connection));
+      // On SQLite an earlier ROLLBACK may have failed; this one has ended its transaction.
+      throw hasBegun || failure ? error : this.unavailable(error);
+    }
   }
 
-  private async connectAll(): Promise<void> {
-    for (const source of [this.reads, this.writes]) {
-      if (!source.isInitialized) await initialize(source);
-      // A statement of SQLite that waits for a lock would block the event loop.
-      if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
+  private unavailable(error: unknown): DatabaseUnavailable {
+    return new DatabaseUnavailable(failureMessage(this.dialect, this.url, error));
+  }
+
+  private failedToConnect(error: unknown): never {
+    if (failureOf(this.dialect, error) === 'misconfigured') this.state.leaveAlone(this.unavailable(error));
+    throw error;
+  }
+
+  private async connect(): Promise<void> {
+    try {
+      for (const source of [this.reads, this.writes]) {
+        if (!source.isInitialized) await initialize(source);
+        // A statement of SQLite that waits for a lock would block the event loop.
+        if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
+      }
+      const limited = dataSourceOptions(this.url, 1, this.limits.STATEMENT_TIMEOUT);
+      const pending = await withSource(limited, async (source) => {
+        const { pending, newer } = await compareMigrations(source);
+        if (newer) this.report(newer);
+        if (pending.length === 0) await requireRights(source);
+        return pending;
+      });
+      // On a connection whose statements have no time limit.
+      if (pending.length > 0) await withSource(dataSourceOptions(this.url), migrate);
+      // SQLite's only connection for reads: it comes from no pool, so it need not be released.
+      if (this.dialect.versionOf)
+        this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
+    } catch (error) {
+      this.failedToConnect(error);
     }
-    const limited = dataSourceOptions(this.url, 1, this.limits.STATEMENT_TIMEOUT);
-    const { pending, newer } = await withSource(limited, compareMigrations);
-    if (newer) this.report(newer);
-    // On a connection whose statements have no time limit.
-    if (pending.length > 0) await withSource(dataSourceOptions(this.url), migrate);
-    // SQLite's only connection for reads: it comes from no pool, so it need not be released.
-    if (this.dialect.versionOf)
-      this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
   }
 }

@@ -1,21 +1,56 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, DataSourceOptions, MigrationExecutor } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
 import { LastingUrl } from '../database-url.js';
 import { resolved } from '../sqlite-file.js';
 import { dataSourceOptions, dialectOf, withSource } from './data-source.js';
-import { prepare } from './dialects/dialect.js';
+import { failureMessage, failureOf, prepare } from './failures.js';
 
-/** Opens a database for a command, with its schema as it is. */
+/** For how long a migration tries to lock its tables, and lets requests pass in between; in milliseconds. */
+const LOCK_TIMEOUT = 60_000;
+const LOCK_PAUSE = 1_000;
+
+/**
+ * Opens a database for a command, with its schema as it is. Rejects with `UsageError` if the database fails, with which
+ * one it is and what would be right.
+ */
 export async function withDataSource<T>(url: LastingUrl, work: (source: DataSource) => Promise<T>, timeout?: number) {
-  return withSource(dataSourceOptions(resolved(url), 1, timeout), work);
+  const options = dataSourceOptions(resolved(url), 1, timeout);
+  try {
+    return await withSource(options, work);
+  } catch (error) {
+    const dialect = dialectOf({ options });
+    throw failureOf(dialect, error) ? new UsageError(failureMessage(dialect, url, error), { cause: error }) : error;
+  }
 }
 
 /**
  * Applies the pending migrations, and resolves to their names. Processes that start together wait for each other, so
- * the connection must have no time limit.
+ * the connection must have no time limit. A table is waited for two seconds at a time, so that requests do not queue
+ * behind the migration; rejects with `UsageError` after a minute.
  */
-export async function migrate(source: DataSource): Promise<string[]> {
+export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promise<string[]> {
+  const dialect = dialectOf(source);
+  const end = performance.now() + timeout;
+  while (true) {
+    try {
+      return await applyMigrations(source);
+    } catch (error) {
+      const failure = failureOf(dialect, error);
+      if (failure !== 'locked' && failure !== 'rowLocked' && failure !== 'conflict') throw error;
+      if (performance.now() > end) {
+        const [holder] = await source.query<{ text: string }[]>(dialect.lockHolder);
+        throw new UsageError(
+          `The migration has waited for the tables for a minute, held by ${holder?.text}. End it, then retry.`,
+        );
+      }
+      await delay(LOCK_PAUSE);
+    }
+  }
+}
+
+async function applyMigrations(source: DataSource): Promise<string[]> {
   const { pending } = await compareMigrations(source);
   if (pending.length === 0) return [];
   return source.transaction(async (manager) => {
@@ -23,6 +58,16 @@ export async function migrate(source: DataSource): Promise<string[]> {
     const applied = await new MigrationExecutor(source, manager.queryRunner).executePendingMigrations();
     return applied.map(({ name }) => name);
   });
+}
+
+/** Rejects, with the error of the database, unless the role has every right on every table that requests need. */
+export async function requireRights({ manager, entityMetadatas }: DataSource): Promise<void> {
+  for (const { tableName: table, columns } of entityMetadatas) {
+    const names = columns.map(({ databaseName }) => databaseName);
+    await manager.query(`INSERT INTO ${table} (${names.join()}) SELECT ${names.join()} FROM ${table} WHERE 1 = 0`);
+    await manager.query(`UPDATE ${table} SET ${names[0]} = ${names[0]} WHERE 1 = 0`);
+    await manager.query(`DELETE FROM ${table} WHERE 1 = 0`);
+  }
 }
 
 /** The pending migrations, and a sentence if a newer release has applied others. Rejects as `prepare` does. */

@@ -1,11 +1,6 @@
-import {
-  EntityManager,
-  QueryFailedError,
-  QueryRunnerAlreadyReleasedError,
-  QueryRunnerProviderAlreadyReleasedError,
-} from 'typeorm';
-import { UsageError } from '../../../../application/errors.js';
+import type { EntityManager, QueryFailedError } from 'typeorm';
 import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
+import type { ServerUrl } from '../../database-url.js';
 
 /** Adds a parameter, in the order of the text, and returns its placeholder: `$1` on PostgreSQL, else `?`. */
 export type AddParameter = (value: unknown) => string;
@@ -13,19 +8,30 @@ export type AddParameter = (value: unknown) => string;
 /** The values of a row, by the names of their columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Why the database has not done what it was asked. */
+/** What an error of a database means; undefined if the statement is wrong. */
 export type Failure =
-  /** It cannot execute the statement now, or did not answer: whether the statement was executed is not known. */
+  /** It cannot be reached, or cannot execute the statement now: whether it has executed it is not known. */
   | 'unavailable'
+  /** Only its operator can mend it. */
+  | 'misconfigured'
   /** Another transaction was in the way: the same transaction will succeed in a moment. */
-  | 'busy'
-  /** It waited in vain for a row that another transaction has locked. */
+  | 'conflict'
+  /** The lock of a table, or of a row, was waited for in vain. */
+  | 'locked'
   | 'rowLocked'
   /** A row with the same unique value exists. */
-  | 'duplicate';
+  | 'duplicate'
+  | undefined;
 
 /** The error of a driver, as far as it tells what went wrong. */
-export type DriverError = Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
+export type DriverError = Error & Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
+
+/** Codes of errors, what they mean and, if only the operator can mend it, what would be right, as a sentence. */
+export type FailureRule = readonly [
+  codes: RegExp,
+  failure: Failure,
+  advice?: (url: ServerUrl, error: QueryFailedError<DriverError>) => string,
+];
 
 /** What a database is, and whether the service can use it. */
 export interface Examination {
@@ -46,8 +52,12 @@ export interface Dialect {
   readonly begin: string;
   /** Keeps other processes from migrating the schema until the transaction, or on MariaDB the connection, ends. */
   readonly lockSchema: string;
+  /** Selects as `text` who may hold the locks of the tables. */
+  readonly lockHolder: string;
   /** Selects the `name` of each trigger and rule, which could change or discard what is written. */
   readonly triggers: string;
+  /** Selects a `Finding` for each way in which the database, with its schema, should be configured otherwise. */
+  readonly findings?: string;
   /** Selects as `last` the highest id that was generated for a table, that of a deleted row too. */
   lastId(table: string): string;
   /** Makes the next generated id of an empty table higher than this one, in the transaction. */
@@ -72,8 +82,10 @@ export interface Dialect {
   list(columns: string, query: PetQuery, add: AddParameter): string;
   /** The same for several lists, with the index of its list as `place` of each row. Absent if that is slower. */
   lists?(columns: string, queries: readonly PetQuery[], add: AddParameter): string;
-  /** Why a statement has failed; undefined if the fault is its own. */
-  failure(error: DriverError): Failure | undefined;
+  /** What the codes of errors mean, by the first rule that matches; without one, the database is unavailable. */
+  readonly failures: readonly FailureRule[];
+  /** The code of an error, as the rules have it. */
+  codeOf(error: DriverError): string;
   /**
    * Closes a connection that is broken, or busy with a statement that timed out. Absent for SQLite, whose
    * two connections must stay open.
@@ -81,40 +93,6 @@ export interface Dialect {
   readonly discard?: (connection: unknown) => void;
   /** A function whose result changes after each commit on any other connection; absent if that takes a round trip. */
   versionOf?(connection: unknown): () => number;
-}
-
-/** The server cannot store every name exactly and durably; the message says what would be right. */
-export class NotWritable extends UsageError {}
-
-/** Prepares a new connection; rejects with `NotWritable` if it cannot write every name, exactly and durably. */
-export async function prepare(dialect: Dialect, manager: EntityManager): Promise<Examination> {
-  for (const statement of dialect.session ?? []) await manager.query(statement);
-  const [found] = await manager.query<[Examination]>(dialect.examine);
-  if (found.problem !== null) throw new NotWritable(found.problem);
-  return found;
-}
-
-/** Turns the rejection of an attempt to connect into that of a failed statement. */
-export function connecting<T>(connection: Promise<T>): Promise<T> {
-  return connection.catch((error: Error) => {
-    throw new QueryFailedError('CONNECT', undefined, error);
-  });
-}
-
-/** TypeORM has released the runner of a broken connection, or the server is read-only: another one may work. */
-const UNAVAILABLE = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
-
-/** Why the database failed; undefined if the fault is the statement's, or not the database's at all. */
-export function failureOf(dialect: Dialect, error: unknown): Failure | undefined {
-  if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
-  return error instanceof QueryFailedError ? dialect.failure(error.driverError as DriverError) : undefined;
-}
-
-/** What an error says, as a sentence; its code if it says nothing, as when several addresses were tried in vain. */
-export function said(error: unknown): string {
-  const { message, code } = ((error as QueryFailedError).driverError ?? error) as { message?: string; code?: string };
-  const text = message || code || 'It gave no reason.';
-  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 /** Runs a statement whose parameters are added while its text is written, in the syntax of any database. */

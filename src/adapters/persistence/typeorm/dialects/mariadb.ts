@@ -1,12 +1,6 @@
 import { PoolConnection } from 'mysql2';
 import { Dialect, insert } from './dialect.js';
 
-/** The SQLSTATEs that are the statement's fault (https://mariadb.com/kb/en/mariadb-error-code-reference/). */
-const FAULT = /^(0A|2[0-4]|4[25])/;
-
-/** Errors that share a SQLSTATE with wrong statements: no such database, missing rights, limits of the account. */
-const NOT_NOW: readonly unknown[] = [1044, 1049, 1142, 1143, 1203, 1226];
-
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
   isServer: true,
@@ -17,7 +11,7 @@ export const mariadb: Dialect = {
    */
   session: [
     `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN',
-      innodb_lock_wait_timeout = 2, unique_checks = 1,
+      lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, unique_checks = 1,
       sql_safe_updates = 0, sql_select_limit = 18446744073709551615,
       sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`,
     // Its variable has another name from 11.1 on. READ COMMITTED cannot be written to a binary log of statements.
@@ -26,13 +20,16 @@ export const mariadb: Dialect = {
 
   examine: `SELECT CONCAT(@@version_comment, ' ', @@version) AS version,
     CASE
-      WHEN CONCAT(@@global.read_only) <> 'OFF' THEN 'The server is read-only. DATABASE_URL must lead to the primary.'
+      WHEN CONCAT(@@global.read_only) <> 'OFF' THEN 'The server is read-only. The URL must lead to the primary.'
       WHEN @@innodb_flush_log_at_trx_commit <> 1
         THEN 'A 201 would not be on disk: innodb_flush_log_at_trx_commit must be 1.'
     END AS problem`,
 
   begin: 'START TRANSACTION',
   lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
+  // Without the right PROCESS these are the connections of the same user only.
+  lockHolder: `SELECT GROUP_CONCAT(CONCAT(user, '@', host, ' (id ', id, ')') ORDER BY time DESC SEPARATOR ' or ')
+    AS text FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()`,
   triggers: `SELECT trigger_name AS name FROM information_schema.triggers WHERE event_object_schema = DATABASE()`,
   lastId: (table) => `SELECT auto_increment - 1 AS last FROM information_schema.tables
     WHERE table_schema = DATABASE() AND table_name = '${table}'`,
@@ -58,13 +55,27 @@ export const mariadb: Dialect = {
     return queries.map((each, i) => `(${this.list(`${columns}, ${i} AS place`, each, add)})`).join(' UNION ALL ');
   },
 
-  failure({ errno, sqlState }) {
-    if (errno === 1062) return 'duplicate';
+  // By errno and SQLSTATE: https://mariadb.com/kb/en/mariadb-error-code-reference/
+  failures: [
+    [/^1062 /, 'duplicate'],
     // A row that changed since it was read, and a deadlock.
-    if (errno === 1020 || errno === 1213) return 'busy';
-    if (errno === 1205) return 'rowLocked';
-    return FAULT.test(String(sqlState)) && !NOT_NOW.includes(errno) ? undefined : 'unavailable';
-  },
+    [/^(1020|1213) /, 'conflict'],
+    [/^1205 /, 'rowLocked'],
+    [/^(1045|1698|4151) /, 'misconfigured', ({ host }) => `The user and the password must be those of ${host}.`],
+    [/^1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE ${database}.`],
+    [
+      /^(1044|1142|1143|1227) /,
+      'misconfigured',
+      ({ database, user }) =>
+        `An administrator grants it: GRANT SELECT, INSERT, UPDATE, DELETE ON ${database}.* TO ${user}; ` +
+        'for migrations ALL.',
+    ],
+    // Limits of the account, which share their SQLSTATE with wrong statements.
+    [/^(1203|1226) /, 'unavailable'],
+    [/ (0A|2[0-4]|4[25])/, undefined],
+  ],
+
+  codeOf: ({ errno, sqlState }) => `${String(errno)} ${String(sqlState)}`,
 
   discard: (connection) => (connection as PoolConnection).destroy(),
 };

@@ -1,11 +1,16 @@
 import type { Client } from 'pg';
-import { AddParameter, Dialect, Row } from './dialect.js';
+import type { QueryFailedError } from 'typeorm';
+import type { ServerUrl } from '../../database-url.js';
+import { AddParameter, Dialect, DriverError, Row } from './dialect.js';
 
-/**
- * The SQLSTATEs that are the statement's fault: all of these classes but missing rights
- * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
- */
-const FAULT = /^(0A|2[0-4]|42(?!501)|P0|XX)/;
+/** What gives a role the right that it lacks: that of the statement on a table, else what requests need. */
+function grant({ user }: ServerUrl, { query, driverError: { message } }: QueryFailedError<DriverError>): string {
+  const [, kind = '', name] = /^permission denied for (schema|table|sequence) (\S+)/.exec(message) ?? [];
+  if (kind === '') return 'Tables are migrated by their owner: run "petstore migrate" as that role.';
+  const right = { schema: 'USAGE, CREATE', sequence: 'USAGE' }[kind] ?? /^[A-Z]+/.exec(query)?.[0];
+  const statement = `GRANT ${right} ON ${kind.toUpperCase()} ${name} TO "${user}"`;
+  return `An administrator grants it, and what else docs/databases.md lists: ${statement}.`;
+}
 
 /** The pets of a status: `status = … AND id <= …`, in a form for which the planner cannot walk the whole table. */
 const ofStatus = (status: string, maxId: string) =>
@@ -33,9 +38,12 @@ export const postgres: Dialect = {
   // ASCII only: the database may have an encoding without any other character.
   examine: `SELECT concat('PostgreSQL ', current_setting('server_version')) AS version,
     CASE
-      WHEN pg_is_in_recovery() THEN 'The server is a standby. DATABASE_URL must lead to the primary.'
+      WHEN pg_is_in_recovery() THEN 'The server is a standby. The URL must lead to the primary.'
       WHEN current_setting('default_transaction_read_only') = 'on' THEN
-        'default_transaction_read_only is on. DATABASE_URL must lead to a database that is not read-only.'
+        'default_transaction_read_only is on. The URL must lead to a database that is not read-only.'
+      WHEN NOT has_sequence_privilege(to_regclass('pet_id_seq'), 'USAGE') THEN
+        concat('The role may not generate ids. An administrator grants it, and what else docs/databases.md lists: ',
+          format('GRANT USAGE ON SEQUENCE pet_id_seq TO %I.', current_user))
       WHEN current_setting('server_encoding') <> 'UTF8' THEN
         concat('The encoding of the database is ', current_setting('server_encoding'), ', which cannot hold every ',
           'name exactly. Create another one: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.')
@@ -43,12 +51,25 @@ export const postgres: Dialect = {
 
   // A lock is waited for at most 2 seconds.
   begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000; SELECT ${DURABLE}`,
-  // Waits for another process however long that takes, then sees what that did. The number is that of this lock.
+  // Waits for another process however long that takes, then sees what that did; for a table 2 seconds.
   lockSchema: `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0;
-    SELECT pg_advisory_xact_lock(1795132800)`,
+    SELECT pg_advisory_xact_lock(1795132800); SET LOCAL lock_timeout = 2000`,
+  lockHolder: `SELECT concat(usename, ' (pid ', pid, ', application ', application_name, ')') AS text
+    FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE granted AND relation IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
+      AND datname = current_database() AND pid <> pg_backend_pid()
+    ORDER BY xact_start LIMIT 1`,
   triggers: `SELECT tgname AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
+  findings: `SELECT 'ids' AS name, 'fail' AS state,
+      concat('Pets have been inserted with their ids, up to ', max(id), ', behind those that are generated.') AS found,
+      'Move the sequence: ' || 'SELECT setval(''pet_id_seq'', (SELECT max(id) FROM pet)).' AS advice
+    FROM pet HAVING max(id) > coalesce(pg_sequence_last_value(pg_get_serial_sequence('pet', 'id')::regclass), 0)
+    UNION ALL SELECT 'connection check', 'warn',
+      'A statement that waits for a lock goes on after its request has ended.',
+      format('ALTER ROLE %I SET client_connection_check_interval = ''1s''.', current_user)
+    WHERE current_setting('client_connection_check_interval', true) = '0'`,
   // A row that was inserted with its id does not raise the sequence.
   lastId: (table) =>
     `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('${table}', 'id')::regclass), max(id)) AS last
@@ -122,13 +143,31 @@ export const postgres: Dialect = {
       ) AS pet`;
   },
 
-  failure({ code, where }) {
-    if (code === '23505') return 'duplicate';
-    if (code === '40001' || code === '40P01') return 'busy';
-    // With the place of a row in the context the lock that was waited for is this row's, not its table's.
-    if (code === '55P03') return /\(\d+,\d+\)/.test(String(where)) ? 'rowLocked' : 'unavailable';
-    return FAULT.test(String(code)) ? undefined : 'unavailable';
-  },
+  // By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html
+  failures: [
+    [/^23505/, 'duplicate'],
+    [/^(40001|40P01)/, 'conflict'],
+    [/^55P03 of a row/, 'rowLocked'],
+    [/^55P03/, 'locked'],
+    [
+      /^28/,
+      'misconfigured',
+      ({ host }) => `The user and the password must be those of ${host}, and its pg_hba.conf must admit them.`,
+    ],
+    [
+      /^3D000/,
+      'misconfigured',
+      ({ database, user }) =>
+        `Create it: CREATE DATABASE "${database}" OWNER "${user}" ENCODING 'UTF8' TEMPLATE template0.`,
+    ],
+    [/^3F000/, 'misconfigured', ({ user }) => `A schema must be in the search_path of the role "${user}".`],
+    [/^42501/, 'misconfigured', grant],
+    // The other errors of statements.
+    [/^(0A|2[0-4]|42|P0|XX)/, undefined],
+  ],
+
+  // With the place of a row in the context the lock that was waited for is this row's, not its table's.
+  codeOf: ({ code, where }) => `${String(code)}${/\(\d+,\d+\)/.test(String(where)) ? ' of a row' : ''}`,
 
   discard: (connection) => void (connection as Client).end().catch(() => undefined),
 };

@@ -1,12 +1,5 @@
 import Libsql from 'libsql';
-import { Dialect, Failure, insert } from './dialect.js';
-
-/** The result codes that are not the statement's fault (https://www.sqlite.org/rescode.html). */
-const FAILURES: readonly (readonly [RegExp, Failure])[] = [
-  [/^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)/, 'duplicate'],
-  [/^SQLITE_BUSY/, 'busy'],
-  [/^SQLITE_(LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/, 'unavailable'],
-];
+import { Dialect, insert } from './dialect.js';
 
 /** SQLite. */
 export const sqlite: Dialect = {
@@ -17,6 +10,7 @@ export const sqlite: Dialect = {
   begin: 'BEGIN IMMEDIATE',
   // TypeORM begins the transaction of migrations without the lock; a write takes it, even one that changes nothing.
   lockSchema: 'PRAGMA user_version = 0',
+  lockHolder: `SELECT 'another process' AS text`,
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
   lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
   continueIds: (table, last) => [
@@ -42,7 +36,16 @@ export const sqlite: Dialect = {
     return `SELECT ${columns} FROM ${from} id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
   },
 
-  failure: ({ code }) => FAILURES.find(([codes]) => codes.test(String(code)))?.[1],
+  // https://www.sqlite.org/rescode.html
+  failures: [
+    [/^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)/, 'duplicate'],
+    [/^SQLITE_BUSY/, 'conflict'],
+    [/^SQLITE_(LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/, 'unavailable'],
+    [/^SQLITE_(NOTADB|CORRUPT)/, 'misconfigured', () => 'It must be an intact SQLite database; restore a backup.'],
+    [/^/, undefined],
+  ],
+
+  codeOf: ({ code }) => String(code),
 
   versionOf(connection: unknown) {
     const statement = (connection as Libsql.Database).prepare('PRAGMA data_version').raw();

@@ -3,7 +3,7 @@ import { ApiKeyRepository, KeyUse, nameTaken } from '../../../../application/key
 import { ApiKey } from '../../../../domain/keys/api-key.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
-import { failureOf } from '../dialects/dialect.js';
+import { failureOf } from '../failures.js';
 import { ApiKeySchema, KeyUseSchema, StoredApiKey } from './api-key.schema.js';
 
 /** API keys in the tables `api_key` and `key_use`. */

@@ -3,7 +3,6 @@ import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
 import { quoted, UsageError } from '../../../../application/errors.js';
 import { createFolder, giveOwnerOf, resolved } from '../../sqlite-file.js';
-import { said } from '../dialects/dialect.js';
 import { requireSchema, withDataSource } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
@@ -15,7 +14,7 @@ export async function makeBackup(file: string, target: string): Promise<Contents
     throw new UsageError(`The folder of the backup must exist; ${quoted(folder)} does not exist.`);
   return withTemporary(target, async (made) => {
     // It copies the highest id of deleted rows too.
-    await withDataSource({ engine: 'sqlite', file, mustExist: true }, (source) =>
+    await withDataSource({ name: 'DATABASE_URL', engine: 'sqlite', file, mustExist: true }, (source) =>
       source.query('VACUUM INTO ?', [made]),
     );
     const contents = await verify(made, 'The database');
@@ -33,7 +32,7 @@ export async function makeBackup(file: string, target: string): Promise<Contents
  * is not sound, or another process has the database open.
  */
 export async function restoreBackup(file: string, backup: string): Promise<Contents & { kept: string | undefined }> {
-  const from = resolved({ engine: 'sqlite', file: backup, mustExist: true }).file;
+  const from = resolved({ name: 'FILE', engine: 'sqlite' as const, file: backup, mustExist: true }).file;
   // Where a symbolic link leads, even if no file exists there.
   const isLink = fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
   const database = fs.existsSync(file)
@@ -63,7 +62,7 @@ async function withTemporary<T>(file: string, use: (made: string) => Promise<T>)
 async function verify(file: string, name: string): Promise<Contents> {
   fs.chmodSync(file, 0o600);
   try {
-    const contents = await withDataSource({ engine: 'sqlite', file }, async (source) => {
+    const contents = await withDataSource({ name: 'FILE', engine: 'sqlite', file }, async (source) => {
       const [first] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
       if (first?.integrity_check !== 'ok') throw new Error(String(first?.integrity_check));
       await requireSchema(source, name);
@@ -74,7 +73,7 @@ async function verify(file: string, name: string): Promise<Contents> {
     return contents;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`${name} cannot be verified: ${said(error)}`, { cause: error });
+    throw new UsageError(`${name} cannot be verified: ${(error as Error).message}`, { cause: error });
   }
 }
 

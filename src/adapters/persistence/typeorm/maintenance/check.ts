@@ -4,9 +4,9 @@ import { fail, Finding, ok } from '../../../../application/finding.js';
 import { keyFinding } from '../../../../application/keys/api-key.service.js';
 import { DatabaseUrl, existing } from '../../database-url.js';
 import { dialectOf } from '../data-source.js';
-import { prepare, said } from '../dialects/dialect.js';
+import { prepare } from '../failures.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
-import { schemaFinding, withDataSource } from '../schema.js';
+import { requireRights, schemaFinding, withDataSource } from '../schema.js';
 
 /**
  * Checks the database that a URL names, and changes nothing: no file is created, and no schema. `timeout` is that of a
@@ -20,11 +20,12 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number, configu
   const inspect = async (source: DataSource) => {
     const { version } = await prepare(dialectOf(source), source.manager);
     const schema = await schemaFinding(source);
+    if (schema.state === 'ok') await requireRights(source);
     // Before the first migration they have no table.
     const keys = await source.manager.find(ApiKeySchema).catch(() => []);
-    return [ok('database', version), schema, keyFinding(keys, configured)];
+    const { findings } = dialectOf(source);
+    const others = schema.state === 'ok' && findings ? await source.query<Finding[]>(findings) : [];
+    return [ok('database', version), schema, ...others, keyFinding(keys, configured)];
   };
-  return withDataSource(existing(url), inspect, timeout).catch((error: unknown) => [
-    fail('database', said(error), 'DATABASE_URL must lead to one that can be used.'),
-  ]);
+  return withDataSource(existing(url), inspect, timeout).catch((error: Error) => [fail('database', error.message)]);
 }

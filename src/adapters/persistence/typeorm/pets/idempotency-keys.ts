@@ -3,7 +3,8 @@ import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../applica
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
 import { instant, int64 } from '../columns.js';
-import { AddParameter, Dialect, failureOf, insert, query } from '../dialects/dialect.js';
+import { AddParameter, Dialect, insert, query } from '../dialects/dialect.js';
+import { failureOf } from '../failures.js';
 import { findPets, insertPets, toRow, withNextIds } from './pet.schema.js';
 
 /** An idempotency key and the pet that was added with it. */

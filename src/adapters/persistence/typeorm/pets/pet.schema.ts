@@ -2,7 +2,8 @@ import { EntityManager, EntitySchema } from 'typeorm';
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
 import type { LastingUrl } from '../../database-url.js';
 import { generatedId, int64 } from '../columns.js';
-import { AddParameter, Dialect, failureOf, query, Row } from '../dialects/dialect.js';
+import { AddParameter, Dialect, query, Row } from '../dialects/dialect.js';
+import { failureOf } from '../failures.js';
 
 /** The table `pet`, for checks of the schema and for copies, not for inserts: TypeORM's own rounds ids on SQLite. */
 export function petSchema(engine: LastingUrl['engine']): EntitySchema<Pet> {

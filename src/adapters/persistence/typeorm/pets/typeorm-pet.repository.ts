@@ -8,7 +8,8 @@ import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import { dialectOf } from '../data-source.js';
 import { Database } from '../database.js';
-import { prepare, query } from '../dialects/dialect.js';
+import { query } from '../dialects/dialect.js';
+import { prepare } from '../failures.js';
 import { Addition, addOnce, deleteKeys } from './idempotency-keys.js';
 import { findPets, insertPets, PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 

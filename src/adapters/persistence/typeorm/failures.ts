@@ -1,0 +1,53 @@
+import {
+  EntityManager,
+  QueryFailedError,
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+} from 'typeorm';
+import { UsageError } from '../../../application/errors.js';
+import { LastingUrl, locationOf, ServerUrl } from '../database-url.js';
+import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';
+
+/** The server cannot store every name exactly and durably; the message says what would be right. */
+export class NotWritable extends UsageError {}
+
+/** Prepares a new connection; rejects with `NotWritable` if it cannot write every name, exactly and durably. */
+export async function prepare(dialect: Dialect, manager: EntityManager): Promise<Examination> {
+  for (const statement of dialect.session ?? []) await manager.query(statement);
+  const [found] = await manager.query<[Examination]>(dialect.examine);
+  if (found.problem !== null) throw new NotWritable(found.problem);
+  return found;
+}
+
+/** Turns the rejection of an attempt to connect into that of a failed statement. */
+export function connecting<T>(connection: Promise<T>): Promise<T> {
+  return connection.catch((error: Error) => {
+    throw new QueryFailedError('CONNECT', undefined, error);
+  });
+}
+
+/** TypeORM has released the runner of a broken connection, or the server is read-only: another one may work. */
+const UNAVAILABLE = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+
+/** What an error means; undefined if the statement is wrong, or the error is not the database's at all. */
+export function failureOf(dialect: Dialect, error: unknown): Failure {
+  if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
+  if (!(error instanceof QueryFailedError)) return undefined;
+  const rule = ruleOf(dialect, error as QueryFailedError<DriverError>);
+  return rule ? rule[1] : 'unavailable';
+}
+
+/** Says which database has failed, what it has said and, if only its operator can mend that, what would be right. */
+export function failureMessage(dialect: Dialect, url: LastingUrl, error: unknown): string {
+  const failed = error instanceof QueryFailedError ? (error as QueryFailedError<DriverError>) : undefined;
+  const { message, code } = (failed?.driverError ?? error) as { message?: string; code?: string };
+  // Some have no message, such as that of several addresses that were tried in vain.
+  const text = message || code || 'It gave no reason.';
+  const sentence = /[.!?]$/.test(text) ? text : `${text}.`;
+  const advice = failed && ruleOf(dialect, failed)?.[2]?.(url as ServerUrl, failed);
+  return `${url.name} (${locationOf(url)}): ${sentence}${advice ? ` ${advice}` : ''}`;
+}
+
+function ruleOf(dialect: Dialect, { driverError }: QueryFailedError<DriverError>): FailureRule | undefined {
+  return dialect.failures.find(([codes]) => codes.test(dialect.codeOf(driverError)));
+}

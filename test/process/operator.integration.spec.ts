@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { freshFolder } from '../support/fresh-folder.js';
+import { newMariadb, newPostgres, postgresBinary, TestServer } from '../support/servers.js';
+import { query } from '../support/sql.js';
+import { until } from '../support/working-folder.js';
+
+const KEY = 'key-of-the-operator-test-0123456789';
+
+const pet = { name: 'Bella', categoryId: 1 };
+
+/** The recipe of a page for one of the engines: the block of SQL that has this word. */
+function recipe(word: string): string {
+  const blocks = [...readFileSync('docs/databases.md', 'utf8').matchAll(/^```sql\n([^]*?)^```$/gm)];
+  return blocks.map(([, sql = '']) => sql).find((sql) => sql.includes(word))!;
+}
+
+const ENGINES = [
+  {
+    engine: 'postgres',
+    create: () => newPostgres('log_connections=on'),
+    admin: 'postgres',
+    client: (port: number) => [
+      postgresBinary('psql')!,
+      '-v',
+      'ON_ERROR_STOP=1',
+      '-qh',
+      '127.0.0.1',
+      '-U',
+      'postgres',
+      '-p',
+      String(port),
+    ],
+    recipe: recipe('CONNECTION LIMIT'),
+    grant:
+      /^DATABASE_URL \(postgres:.*petstore\): permission denied for schema public\. .*GRANT USAGE, CREATE ON SCHEMA public TO "petstore"\.\n$/,
+    readOnly: [
+      'CREATE ROLE reader LOGIN',
+      'GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader',
+      'GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO reader',
+    ],
+    right: /permission denied for table pet\. .* GRANT INSERT ON TABLE pet TO "reader"\./,
+    lock: [
+      'ALTER ROLE petstore NOLOGIN',
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'petstore'`,
+    ],
+    unlock: 'ALTER ROLE petstore LOGIN',
+  },
+  {
+    engine: 'mariadb',
+    create: () => newMariadb(),
+    admin: 'root',
+    client: (port: number) => ['mariadb', '--no-defaults', '-h', '127.0.0.1', '-u', 'root', '-P', String(port)],
+    recipe: recipe('MAX_USER_CONNECTIONS'),
+    grant:
+      /^DATABASE_URL \(mariadb:.*petstore\): CREATE command denied to user 'petstore'@.*GRANT .* ON petstore\.\* TO petstore; for migrations ALL\.\n$/,
+    readOnly: ['CREATE USER reader', 'GRANT SELECT ON petstore.* TO reader'],
+    right: /INSERT command denied to user 'reader'.* table `petstore`\.`pet`.*GRANT/,
+    lock: ['ALTER USER petstore ACCOUNT LOCK', 'KILL USER petstore'],
+    unlock: 'ALTER USER petstore ACCOUNT UNLOCK',
+  },
+];
+
+describe.each(ENGINES)('on a server of $engine whose roles are those of the docs', (given) => {
+  const folder = freshFolder();
+  let server: TestServer;
+
+  const url = (user: string, database = 'petstore') => `${given.engine}://${user}@127.0.0.1:${server.port}/${database}`;
+  const admin = (sql: string) => query(url(given.admin, given.engine === 'postgres' ? 'petstore' : 'mysql'), sql);
+  const run = (command: string, user: string) =>
+    folder().run([command], { DATABASE_URL: url(user), PORT: '0', API_KEYS: KEY });
+
+  beforeAll(async () => {
+    server = (await given.create())!;
+    await server.start();
+    const [client = '', ...options] = given.client(server.port);
+    execFileSync(client, options, { input: given.recipe });
+  });
+
+  afterAll(() => server.remove());
+
+  it('a start that may not migrate ends and says what grants it; then the owner migrates, and it serves', async () => {
+    expect(await run('serve', 'petstore:PASSWORD')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(given.grant) as unknown,
+    });
+    expect(await run('migrate', 'petstore_owner:OWNER')).toMatchObject({ code: 0 });
+    const service = await folder().serve({ DATABASE_URL: url('petstore:PASSWORD'), API_KEYS: KEY });
+    for (const more of [{}, { headers: { 'Idempotency-Key': 'once' } }]) {
+      const headers = { 'Content-Type': 'application/json', ...more.headers };
+      const response = await service.send(KEY, '/pets', { method: 'POST', headers, body: JSON.stringify(pet) });
+      expect(response.status).toBe(201);
+    }
+    expect(await run('check', 'petstore:PASSWORD')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/ 0 warnings\.\n$/) as unknown,
+    });
+    expect(await service.end('SIGTERM')).toBe(0);
+  });
+
+  it('a start of a role that may only read ends, and check fails: which right on which table', async () => {
+    for (const sql of given.readOnly) await admin(sql);
+    expect((await run('serve', 'reader')).err).toMatch(given.right);
+    expect(await run('check', 'reader')).toMatchObject({ code: 1, out: expect.stringMatching(given.right) as unknown });
+  });
+
+  it.each([
+    ['a database', 'petstore:PASSWORD', 'absent'],
+    ['a role', 'absent:PASSWORD', 'petstore'],
+  ])('a start ends without %s', async (_what, user, database) => {
+    const { code, out, err } = await folder().run(['serve'], { DATABASE_URL: url(user, database), PORT: '0' });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^DATABASE_URL \([^\n]*absent[^\n]*\.\n$/);
+    expect(err).not.toContain('PASSWORD');
+  });
+
+  it('that rejects the role later is tried once a second, logged once, and used again once it admits it', async () => {
+    const service = await folder().serve({ DATABASE_URL: url('petstore:PASSWORD'), API_KEYS: KEY });
+    expect((await service.send(KEY)).status).toBe(200);
+    for (const sql of given.lock) await admin(sql).catch(() => undefined);
+    await until(async () => (await service.send(KEY)).status === 503);
+    const attempts = () => service.log.match(/ DATABASE_URL \(/g)?.length ?? 0;
+    await until(() => attempts() > 0);
+    for (let i = 0; i < 50; i++) {
+      expect((await service.send(KEY, '/pets/1')).status).toBe(503);
+      await delay(20);
+    }
+    expect(service.log).not.toMatch(/^ +at /m);
+    await admin(given.unlock);
+    await until(async () => (await service.send(KEY)).status === 200, 2_000);
+    expect(await service.end('SIGTERM')).toBe(0);
+  });
+});
