@@ -39,7 +39,7 @@ const baseUrl = (name: keyof Settings): Row => [
 const TABLE: readonly Row[] = [
   [
     'DATABASE_URL',
-    { engine: 'sqlite', file: './data/petstore.sqlite' },
+    { name: 'DATABASE_URL', engine: 'sqlite', file: './data/petstore.sqlite' },
     {
       'memory:': { engine: 'memory' },
       'sqlite:data/a:b.sqlite': { engine: 'sqlite', file: 'data/a:b.sqlite' },

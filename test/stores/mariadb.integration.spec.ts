@@ -70,6 +70,26 @@ describe('a MariaDB server of its own', () => {
     await store.close();
   });
 
+  it('sees as many statements for 64 creates with a key as for one', async () => {
+    const { pets, close } = await openStoreAt(url);
+    const [add, statements] = [
+      (key: string) => pets.add(newPet(), idempotencyKey({ key })),
+      async () => {
+        const [[, count] = []] = await rawQuery(url, `SHOW GLOBAL STATUS LIKE 'Questions'`);
+        return Number(count);
+      },
+    ];
+    await add('before');
+    const counts: number[] = [];
+    for (const together of [1, 64]) {
+      const before = await statements();
+      await Promise.all(Array.from({ length: together }, (_, i) => add(`${together} ${i}`)));
+      counts.push((await statements()) - before);
+    }
+    expect(counts[1]).toBe(counts[0]);
+    await close();
+  });
+
   it('keeps what was acknowledged after a write for which no time was left', async () => {
     // To switch it on commits, which hides what CHAIN does.
     await set('autocommit = ON');

@@ -3,7 +3,7 @@ import { AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { postgres as postgresDialect } from '../../src/adapters/persistence/typeorm/dialects/postgres.js';
-import { openDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { openDatabase, OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
 import { readSettings } from '../../src/settings.js';
 import { freshStore } from '../support/fresh-store.js';
@@ -47,6 +47,13 @@ async function addPets(url: string): Promise<void> {
     await store.close();
   }
 }
+
+/** Adds so many pets without and with an idempotency key. */
+const addTogether = ({ pets }: OpenDatabase, name: string, count: number) =>
+  Array.from({ length: count }, (_, i) => [
+    pets.add(newPet()),
+    pets.add(newPet(), idempotencyKey({ key: `${name} ${i}` })),
+  ]).flat();
 
 describe('PostgreSQL', () => {
   const store = freshStore(postgres);
@@ -224,7 +231,7 @@ describe('a PostgreSQL server of its own', () => {
   const url = (of = server) => `postgres://postgres@127.0.0.1:${of.port}/postgres`;
 
   beforeAll(async () => {
-    server = (await newPostgres('fsync=off'))!;
+    server = (await newPostgres('fsync=off', 'shared_preload_libraries=pg_stat_statements'))!;
     await server.start();
   });
 
@@ -249,6 +256,21 @@ describe('a PostgreSQL server of its own', () => {
       await store.close();
       await rawQuery(url(), 'ALTER SYSTEM RESET synchronous_commit');
     }
+  });
+
+  it('sees one statement for all requests of a kind that arrive together', async () => {
+    const store = await openStoreAt(url());
+    await rawQuery(url(), 'CREATE EXTENSION pg_stat_statements');
+    // For the connections, which read and write.
+    await Promise.all([...addTogether(store, 'before', 2), store.pets.list({ limit: 1 })]);
+    await rawQuery(url(), 'SELECT pg_stat_statements_reset()');
+    const added = await Promise.all(addTogether(store, 'together', 32));
+    for (const { pet } of added) expect(await store.pets.find(pet.id)).toEqual(pet);
+    await Promise.all(added.flatMap(({ pet }, i) => [store.pets.find(pet.id), store.pets.list({ limit: i + 1 })]));
+    const [[calls] = []] = await rawQuery(url(), `SELECT sum(calls) FROM pg_stat_statements WHERE query ~ '\\mpet\\M'`);
+    // Creates without and with a key, each of the finds alone, and all finds and all lists.
+    expect(Number(calls)).toBe(2 + added.length + 2);
+    await store.close();
   });
 
   it('is rejected at startup while it is a standby', async () => {

@@ -65,11 +65,11 @@ export interface Dialect {
   /** Inserts pets and returns their `id`s. On a server it commits by itself, durably; it inserts all or none. */
   insertPets(pets: readonly Row[], add: AddParameter): string;
   /**
-   * Inserts pets with different idempotency keys, a row of both each, and returns a `StoredKey` for each: a key that
-   * was stored within its lifetime stays, without another pet, unless its pet is one of `removed`. It commits by
-   * itself, durably. Absent if that takes the three statements of a transaction: this one, that of the pets, this one.
+   * Inserts pets with different idempotency keys, a row of both each, and returns a `KeyRow` for each: a key that was
+   * stored within its lifetime stays, without another pet. It commits by itself, durably. Absent if that takes the
+   * three statements of a transaction: `claimKeys`, `insertPets`, and an INSERT of keys with `replaceKeys`.
    */
-  insertOnce?(rows: readonly Row[], removed: readonly bigint[], add: AddParameter): string;
+  insertOnce?(rows: readonly Row[], add: AddParameter): string;
   /** Selects the keys that are stored of these, and keeps others from storing them until the transaction ends. */
   claimKeys?(keys: readonly Row[], add: AddParameter): string;
   /** What follows the INSERT of claimed keys, to replace those that were stored. */

@@ -89,7 +89,7 @@ export const postgres: Dialect = {
   // In the order of the keys, so that batches do not deadlock. A key that stays is written all the same: its replay
   // waits for the synchronous standby, as the first request did. The key of another transaction is waited for briefly,
   // since the rest of the batch waits, too. Its pet is not visible if it was added after this statement had begun.
-  insertOnce: (additions, removed, add) => `WITH settings AS MATERIALIZED (
+  insertOnce: (additions, add) => `WITH settings AS MATERIALIZED (
       SELECT set_config('lock_timeout', '20', true), ${DURABLE}, pg_get_serial_sequence('pet', 'id')::regclass AS ids
     ),
     sent AS MATERIALIZED (
@@ -102,8 +102,9 @@ export const postgres: Dialect = {
         SELECT CASE WHEN stays THEN old.fingerprint ELSE excluded.fingerprint END,
           CASE WHEN stays THEN old.pet_id ELSE excluded.pet_id END,
           CASE WHEN stays THEN old.created_at ELSE excluded.created_at END
-        FROM (SELECT old.pet_id <> ALL (${add(removed)}::bigint[])
-          AND old.created_at::timestamptz > excluded.created_at::timestamptz - interval '24 hours' AS stays) AS key
+        FROM (
+          SELECT old.created_at::timestamptz > excluded.created_at::timestamptz - interval '24 hours' AS stays
+        ) AS key
       )
       RETURNING scope, token, fingerprint, pet_id
     ),

@@ -67,28 +67,26 @@ export async function addOnce(
   });
 }
 
-/** `removed` are the pets of stored keys that count as new, since somebody has removed the pet. */
 async function addInOneStatement(
   dialect: Dialect,
   manager: EntityManager,
   additions: readonly Addition[],
-  removed: readonly bigint[] = [],
 ): Promise<KeyRow[]> {
   const rows = additions.map(({ pet, key }) => ({ ...toKeyRow(key, 0n), ...toRow(pet) }));
   const stored = await withNextIds(dialect, manager, () =>
-    claim<KeyRow & { readonly is_visible: boolean }>(dialect, manager, (add) =>
-      dialect.insertOnce!(rows, removed, add),
-    ),
+    claim<KeyRow & { readonly is_visible: boolean }>(dialect, manager, (add) => dialect.insertOnce!(rows, add)),
   );
   const unseen = stored.filter(({ is_new, is_visible }) => !is_new && !is_visible).map(({ pet_id }) => BigInt(pet_id));
   if (unseen.length === 0) return stored;
+  // Added after the statement had begun, or else removed by hand: then the key counts as new.
   const pets = await findPets(dialect, manager, unseen);
-  const gone = unseen.filter((_id, i) => !pets[i]);
-  if (gone.length === 0) return stored;
-  const kept = stored.filter(({ pet_id }) => !gone.includes(BigInt(pet_id)));
+  const removed = unseen.filter((_id, i) => !pets[i]);
+  if (removed.length === 0) return stored;
+  await manager.query('DELETE FROM idempotency_key WHERE pet_id = ANY ($1::bigint[])', [removed]);
+  const kept = stored.filter(({ pet_id }) => !removed.includes(BigInt(pet_id)));
   const names = new Set(kept.map(nameOfRow));
   const again = additions.filter(({ key }) => !names.has(nameOf(key)));
-  return [...kept, ...(await addInOneStatement(dialect, manager, again, gone))];
+  return [...kept, ...(await addInOneStatement(dialect, manager, again))];
 }
 
 /** The same in the statements of a transaction. */
