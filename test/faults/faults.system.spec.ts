@@ -1,14 +1,16 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { KEY, Ledger, pause } from '../support/ledger.js';
-import { buildProgram } from '../support/program.js';
-import { freePort } from '../support/servers.js';
-import { startReady } from '../support/start-ready.js';
+import { afterEach, beforeEach, describe, it } from '@jest/globals';
+import { underLoad } from '../cluster/instances.js';
+import { pause } from '../support/ledger.js';
+import { isReady } from '../support/start-ready.js';
 import { mariadb, postgres, sqlite, TestStore } from '../support/stores.js';
-import { WorkingFolder } from '../support/working-folder.js';
+import { until } from '../support/working-folder.js';
 import { Faults, faultsOf } from './faults.js';
 
-/** For how long each engine has faults. */
+/** For how long each engine has all kinds of faults. */
 const SECONDS = Number(process.env.FAULTS_SECONDS ?? 5);
+
+/** How many creates there are in the long form of a history. */
+const CREATES = Number(process.env.HISTORY_CREATES ?? 100_000);
 
 /** What a request may wait for the database, in milliseconds. */
 const LIMITS = { STATEMENT_TIMEOUT: '1000' };
@@ -19,52 +21,59 @@ const TIME_LIMIT = 1_500 + 2_000;
 /** Within what time the service must be ready once all faults are over, in milliseconds. */
 const RECOVERY = 10_000;
 
-let folder: WorkingFolder;
-let store: TestStore;
-let faults: Faults | undefined;
-let ledger: Ledger;
+/** How many clients there are more when creates are counted: a batch of theirs is killed with its connection. */
+const MORE_CLIENTS = 48;
 
-beforeEach(() => {
-  folder = new WorkingFolder(buildProgram());
-}, 120_000);
+describe.each([sqlite, postgres, mariadb])('two instances on a $name database', (kind) => {
+  let store: TestStore;
+  let faults: Faults;
 
-afterEach(async () => {
-  await ledger.stop();
-  await folder.remove();
-  await faults?.close();
-  await store.remove();
-});
-
-it.each([sqlite, postgres, mariadb])(
-  '[short] a service on $name whose database fails at random loses nothing, stores nothing twice, and recovers',
-  async (kind) => {
+  beforeEach(async () => {
     store = await kind.create();
     faults = await faultsOf(kind.name, store.url);
-    const port = await freePort();
-    const variables = { ...LIMITS, LOG_LEVEL: 'error', API_KEYS: KEY, DATABASE_URL: faults.url };
-    const service = await startReady(folder, port, variables);
-    ledger = new Ledger([port], [503, 409], TIME_LIMIT);
-    ledger.start();
-    const counts: Record<string, number> = {};
-    const names = Object.keys(faults.kinds).sort(() => Math.random() - 0.5);
-    const end = performance.now() + SECONDS * 1_000;
-    for (let i = 0; performance.now() < end; i++) {
-      await pause(400 * Math.random());
-      const name = names[i % names.length] as string;
-      counts[name] = (counts[name] ?? 0) + 1;
-      await faults.kinds[name]?.({ pid: service.pid, keyInFlight: ledger.keyInFlight ?? 'none' });
-    }
-    const recovering = performance.now();
-    while ((await fetch(`http://127.0.0.1:${port}/health/ready`)).status !== 200) {
-      expect(performance.now() - recovering).toBeLessThan(RECOVERY);
-      await pause(20);
-    }
-    await ledger.stop();
-    await ledger.check();
-    process.stdout.write(`${kind.name}, ${SECONDS} s, ${JSON.stringify(counts)}: ${ledger.summary()}`);
-    expect({ problems: ledger.problems.slice(0, 20), log: service.log.slice(-5_000) }).toMatchObject({ problems: [] });
-    expect(ledger.created).toBeGreaterThan(0);
-    expect(await service.end('SIGTERM')).toBe(0);
-  },
-  120_000 + SECONDS * 2_000,
-);
+  });
+
+  afterEach(async () => {
+    await faults.close();
+    await store.remove();
+  });
+
+  it(
+    '[short] lose nothing, store nothing twice, and recover, whatever fails at random',
+    async () => {
+      const counts: Record<string, number> = {};
+      const names = Object.keys(faults.kinds).sort(() => Math.random() - 0.5);
+      const happening: Parameters<typeof underLoad>[1] = async (ledger, services) => {
+        const end = performance.now() + SECONDS * 1_000;
+        for (let i = 0; performance.now() < end; i++) {
+          await pause(400 * Math.random());
+          const name = names[i % names.length] as string;
+          counts[name] = (counts[name] ?? 0) + 1;
+          await faults.kinds[name]?.({ pid: services[i % 2]!.pid, keyInFlight: ledger.keyInFlight ?? 'none' });
+        }
+        await until(async () => (await Promise.all(ledger.ports.map(isReady))).every(Boolean), RECOVERY);
+      };
+      await underLoad(faults.url, happening, LIMITS, TIME_LIMIT);
+      process.stdout.write(`${kind.name}, ${SECONDS} s: ${JSON.stringify(counts)}\n`);
+    },
+    120_000 + SECONDS * 2_000,
+  );
+
+  it.each([
+    ['[short] ', 2_000],
+    ['', CREATES],
+  ])(
+    '%screate one pet for each Idempotency-Key in %i creates while connections are killed, or the file is locked',
+    async (_short, creates) => {
+      const interrupt = faults.kinds['killed connections'] ?? faults.kinds['lock of another process']!;
+      await underLoad(faults.url, async (ledger, [service]) => {
+        ledger.start(MORE_CLIENTS);
+        while (ledger.creates < creates) {
+          await pause(1_000 * Math.random());
+          await interrupt({ pid: service!.pid, keyInFlight: 'none' });
+        }
+      });
+    },
+    120_000 + CREATES * 20,
+  );
+});

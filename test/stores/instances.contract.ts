@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
 import { INT64_MIN } from '../../src/domain/int64.js';
-import { PET_STATUSES } from '../../src/domain/pets/pet.js';
 import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
-import { History } from '../support/history.js';
 import { StoreKind } from '../support/stores.js';
 import { CREATED, digest, LATER, newKey, use, usesOf } from './api-key-repository.contract.js';
 import { addAll, idempotencyKey, ids, newPet, NOW } from './pet-repository.contract.js';
@@ -73,25 +71,6 @@ export function describeInstances(kind: StoreKind): void {
         const adding = [one, other].map(({ pets }) => pets.add(newPet(), key && { ...key, key: `${pet.id}` }));
         for (const added of await Promise.all(adding)) expect(added.pet.id).toBeGreaterThan(taken.at(-1)!);
       }
-    });
-
-    it('are linearizable: all reads and adds could have happened one after the other', async () => {
-      const history = new History();
-      let newest = 0n;
-      const client = async (number: number): Promise<void> => {
-        for (let i = 0; i < 15; i++) {
-          const { pets } = [one, other][(number + i) % 2]!;
-          const status = PET_STATUSES[i % 3]!;
-          if (number % 4 === 0) {
-            const { id } = await history.add(pets, `${number} ${i}`, status);
-            if (id > newest) newest = id;
-          } else if (number % 4 === 1) await history.find(pets, newest + BigInt(i % 4) - 1n);
-          else if (number % 4 === 2) await history.list(pets, { limit: 100 });
-          else await history.list(pets, { status, limit: 1 + (i % 5) });
-        }
-      };
-      await Promise.all(Array.from({ length: 32 }, (_, number) => client(number)));
-      expect(history.contradiction()).toBeUndefined();
     });
 
     it('assign ids once, each above all that were returned before', async () => {

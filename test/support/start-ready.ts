@@ -18,7 +18,7 @@ export async function startReady(
 }
 
 /** Whether the service on this port is ready; no if there is none. */
-async function isReady(port: number): Promise<boolean> {
+export async function isReady(port: number): Promise<boolean> {
   try {
     return (await Connection.ask(port, 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n')).status === 200;
   } catch {
