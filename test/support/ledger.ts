@@ -72,9 +72,9 @@ export const pause = (milliseconds: number): Promise<void> =>
 
 /**
  * Clients of one or more instances on one database. They note what they send and what responses show, and check every
- * response against that: what was acknowledged, or seen once, is in all later reads; an Idempotency-Key creates one pet,
- * of one payload, and replays it; nothing is stored twice; nothing appears that was never sent. A request that failed may
- * have been carried out or not, until a response tells.
+ * response against that: what was acknowledged, or seen once, is in all later reads; an Idempotency-Key creates one
+ * pet, of one payload, and replays it; nothing is stored twice; nothing appears that was never sent. A request that
+ * failed may have been carried out or not, until a response tells.
  */
 export class Ledger {
   /** What went wrong, in sentences. */
@@ -194,7 +194,7 @@ export class Ledger {
       const key = this.someKey();
       // Some send it twice at the same time, to any instance, and some with another payload.
       const ports = integer(4) === 0 ? [port, pick(this.ports)] : [port];
-      const intents = ports.map(() => (integer(4) === 0 || !key.intents[0] ? this.intend(key) : pick(key.intents)));
+      const intents = ports.map(() => (integer(8) === 0 || !key.intents[0] ? this.intend(key) : pick(key.intents)));
       await Promise.all(intents.map((intent, i) => this.createWithKey(ports[i] as number, intent)));
     } else if (kind < 75) await this.find(port);
     else {
@@ -326,7 +326,7 @@ export class Ledger {
     this.problems.push(`${name} ${what}.${key ? ` ${key.token}: ${key.trace.join('; ')}` : ''}`);
   }
 
-  /** Sends a create of a pet, or else a GET; resolves at once if the response has an expected status, else after a pause. */
+  /** Sends a create of a pet, or else a GET; pauses after a response with a status that was not expected. */
   private async ask(port: number, path: string, expected: readonly number[] = [200], pet?: Intent): Promise<Reply> {
     const method = pet ? 'POST' : 'GET';
     const begun = performance.now();
