@@ -43,7 +43,10 @@ export class Authenticator {
     addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
   }
 
-  /** Stores the uses noted since the last call. If that fails, the next call stores them. */
+  /**
+   * Stores the uses noted since the last call. If that fails, the next call stores their times. Their calls of getPet may
+   * have been stored, and are not added again: no client must seem to call it more often than it does.
+   */
   async recordUses(): Promise<void> {
     const uses = [...this.unrecorded.values()];
     if (uses.length === 0) return;
@@ -51,7 +54,7 @@ export class Authenticator {
     try {
       await this.keys.recordUses(uses);
     } catch (error) {
-      for (const use of uses) addUse(this.unrecorded, use);
+      for (const use of uses) addUse(this.unrecorded, { ...use, getPetCalls: 0 });
       throw error;
     }
   }
