@@ -70,8 +70,11 @@ export class Tracing implements OnApplicationShutdown {
     };
     const parent = propagation.extract(ROOT_CONTEXT, headers);
     const span = this.tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
-    request.trace = span.spanContext();
-    this.spans.set(request.trace, span);
+    // Of one that is not sampled the log names no trace, which nobody could find.
+    if (span.isRecording()) {
+      request.trace = span.spanContext();
+      this.spans.set(request.trace, span);
+    }
     context.with(trace.setSpan(parent, span), handle);
   }
 
