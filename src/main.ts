@@ -24,7 +24,7 @@ const configuredDatabase = () => lasting('DATABASE_URL', readSettings().DATABASE
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
   const url = mustExist ? existing(configuredDatabase()) : configuredDatabase();
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
-  const database = await openDatabase(url, readSettings(), () => undefined);
+  const database = await openDatabase(url, { ...readSettings(), MAX_WAITING: Infinity }, () => undefined);
   try {
     return await use({ keys: new ApiKeyService(database.keys), pets: new PetService(database.pets) });
   } finally {
