@@ -15,6 +15,9 @@ import { connectRedis } from './redis.js';
 /** Finds the key of a request; fails with `KeyRejected` if there is no valid one. */
 type KeyCheck = () => ApiKey | Promise<ApiKey>;
 
+/** What is limited: the requests of a key, or the failures of an address. */
+type Policy = 'key' | 'address';
+
 /** The window of both limits, in seconds. */
 const WINDOW = 60;
 
@@ -23,18 +26,12 @@ const WINDOW = 60;
  * `RateLimit` headers are those of draft-ietf-httpapi-ratelimit-headers-10.
  */
 export class RateLimits implements OnApplicationShutdown {
-  /**
-   * The pairs of an address and a key that was accepted from it. Concurrent requests of a pair that is not trusted yet
-   * wait for one check, which counts once.
-   */
-  private readonly trusted = new LRUCache<string, true, () => Promise<ApiKey>>({
+  /** The pairs of an address and a key that was accepted from it. */
+  private readonly trusted = new LRUCache<string, true>({
     max: 10_000,
     // For ten minutes after its last success an address may use a key although it has failed too often.
     ttl: 600_000,
     updateAgeOnGet: true,
-    fetchMethod: (_pair, _stale, { context: check }) => check().then(() => true),
-    // A pair that is removed meanwhile fails no request.
-    ignoreFetchAbort: true,
   });
 
   private constructor(
@@ -83,59 +80,64 @@ export class RateLimits implements OnApplicationShutdown {
     const address = networkOf(request.socket.remoteAddress ?? '');
     const { authorization = '' } = request.headers;
     const pair = `${address} ${authorization.slice(authorization.lastIndexOf(' ') + 1)}`;
-    await this.trusted.fetch(pair, { context: () => checkCounted(limiter, address, check) });
+    const isTrusted = this.trusted.get(pair) ?? false;
+    if (!isTrusted) await requireFewFailures(limiter, address);
     try {
-      // Also for a trusted pair, whose key may have been revoked.
-      return await check();
+      const key = await check();
+      // Again: of many guesses at once, a right one must not be accepted behind as many wrong ones as are allowed.
+      if (!isTrusted) await requireFewFailures(limiter, address);
+      this.trusted.set(pair, true);
+      return key;
     } catch (error) {
       if (error instanceof KeyRejected) {
-        // Revoked or expired: its failures count like those of any other key.
+        // Revoked or expired, if it was trusted: its failures count like those of any other key.
         this.trusted.delete(pair);
-        await limiter.consume(address).catch(() => undefined);
+        await consume(limiter, 'address', address);
       }
       throw error;
     }
   }
 }
 
-/**
- * Counts a failure before the check, and takes it back unless the key is rejected: so no more keys than allowed are
- * checked, however many arrive at once.
- */
-async function checkCounted(limiter: RateLimiterAbstract, address: string, check: KeyCheck): Promise<ApiKey> {
-  let isFailure = false;
-  try {
-    await consume(limiter, 'address', address);
-    return await check();
-  } catch (error) {
-    isFailure = error instanceof KeyRejected;
-    throw error;
-  } finally {
-    if (!isFailure) void limiter.reward(address).catch(() => undefined);
-  }
-}
-
 /** Consumes a point and resolves to the `RateLimit` headers; rejects with `rate_limited` beyond the limit. */
-async function consume(limiter: RateLimiterAbstract, policy: 'key' | 'address', of: string): Promise<HeaderList> {
-  const { points } = limiter;
+async function consume(limiter: RateLimiterAbstract, policy: Policy, of: string): Promise<HeaderList> {
   // Beyond the limit it rejects with the count.
   const result = await limiter.consume(of).catch((excess: RateLimiterRes | Error) => excess);
   // It cannot be counted: a primary of workers that hangs must not fail requests.
   if (result instanceof Error) return [];
-  const seconds = Math.max(1, Math.ceil(result.msBeforeNext / 1000));
-  const left = Math.max(0, points - result.consumedPoints);
-  const headers = [
-    ...['RateLimit-Policy', `"${policy}";q=${points};w=${WINDOW}`],
-    ...['RateLimit', `"${policy}";r=${left};t=${seconds}`],
-  ];
-  if (result.consumedPoints <= points) return headers;
+  if (result.consumedPoints > limiter.points) throw rateLimited(limiter, policy, result);
+  return headersOf(limiter, policy, result);
+}
+
+/** Rejects with `rate_limited` if one more failure of the address would be beyond the limit. */
+async function requireFewFailures(limiter: RateLimiterAbstract, address: string): Promise<void> {
+  const failures = await limiter.get(address).catch(() => null);
+  // The window of a count that the limiter has not deleted yet may have ended.
+  if (failures && failures.msBeforeNext > 0 && failures.consumedPoints >= limiter.points)
+    throw rateLimited(limiter, 'address', failures);
+}
+
+function rateLimited(limiter: RateLimiterAbstract, policy: Policy, result: RateLimiterRes): ApiError {
+  const { points } = limiter;
+  const seconds = secondsLeft(result);
   const rule =
     policy === 'key'
       ? `This API key may make ${points} requests in a minute`
       : `An address may fail to authenticate ${points} times in a minute`;
   const message = `${rule}; try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
-  throw new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
+  const headers = headersOf(limiter, policy, result);
+  return new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
 }
+
+function headersOf({ points }: RateLimiterAbstract, policy: Policy, result: RateLimiterRes): HeaderList {
+  const left = Math.max(0, points - result.consumedPoints);
+  return [
+    ...['RateLimit-Policy', `"${policy}";q=${points};w=${WINDOW}`],
+    ...['RateLimit', `"${policy}";r=${left};t=${secondsLeft(result)}`],
+  ];
+}
+
+const secondsLeft = ({ msBeforeNext }: RateLimiterRes): number => Math.max(1, Math.ceil(msBeforeNext / 1000));
 
 /** An IPv4 address, or the first 64 bits of an IPv6 address, because a client has all addresses with the same ones. */
 function networkOf(address: string): string {
