@@ -3,7 +3,8 @@ import cluster from 'node:cluster';
 import { CommanderError } from 'commander';
 import type { Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
-import { existing, lasting } from './adapters/persistence/database-url.js';
+import { lasting } from './adapters/persistence/database-url.js';
+import { requireDatabase } from './adapters/persistence/sqlite-file.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
@@ -22,7 +23,8 @@ async function serve(): Promise<void> {
 const configuredDatabase = () => lasting('DATABASE_URL', readSettings().DATABASE_URL);
 
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
-  const url = mustExist ? existing(configuredDatabase()) : configuredDatabase();
+  const url = configuredDatabase();
+  if (mustExist) requireDatabase(url);
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
   const database = await openDatabase(url, { ...readSettings(), MAX_WAITING: Infinity }, () => undefined);
   try {

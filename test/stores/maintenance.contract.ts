@@ -27,8 +27,13 @@ export function describeCopy(from: StoreKind, to: StoreKind): void {
       await target.remove();
     });
 
-    it('has every column of every table', async () => {
+    it('has every column of every table, and every row of a key of several columns', async () => {
       await fillEveryColumn(source.url);
+      // More of one scope than a batch, then exactly as many.
+      const scopes = Array.from({ length: 1_101 }, (_, i) => (i < 600 ? 'b' : i < 1_100 ? 'c' : 'd'));
+      const keys = scopes.map((scope, i) => `('${scope}', 'key-${i}', 'x', ${i}, '2026-11-20T12:00:00.000Z')`);
+      const names = 'scope, token, fingerprint, pet_id, created_at';
+      await rawQuery(source.url, `INSERT INTO idempotency_key (${names}) VALUES ${keys.join()}`);
       const before = await everyColumn(source.url);
       await copy(source.url, target.url);
       expect(await everyColumn(target.url)).toEqual(before);

@@ -14,7 +14,8 @@ import fs, {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { DataSource, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../src/application/errors.js';
 import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
@@ -36,6 +37,14 @@ it('a copy of which the target discards rows is rejected, and leaves none', asyn
   await expect(copy(source.url, target.url)).rejects.toThrow('pet has 1 rows in the source, 0 in the target');
   await source.remove();
   await target.remove();
+});
+
+it('copy says which of the databases cannot be used', async () => {
+  const { url, remove } = await sqlite.create();
+  const server = 'postgres://shop@127.0.0.1:1/pets';
+  await expect(copy(server, url)).rejects.toThrow('The database of --from cannot be used. connect ECONNREFUSED');
+  await expect(copy(url, server)).rejects.toThrow('The database of --to cannot be used. connect ECONNREFUSED');
+  await remove();
 });
 
 describe('backup and restore', () => {
@@ -80,6 +89,7 @@ describe('backup and restore', () => {
 
     const { kept, ...restored } = await restore(store.url, target);
     expect(restored).toEqual(made);
+    expect(readdirSync(dirname(fileOf(store.url)))).toEqual(['test.sqlite', basename(kept!)]);
     expect(mode(fileOf(store.url))).toBe('600');
     expect(await names()).toEqual(['Bella']);
     expect(await names(`sqlite:${kept}`)).toEqual(['Lost', 'Bella']);
@@ -118,7 +128,9 @@ describe('backup and restore', () => {
     writeFileSync(join(folder, 'text'), 'no database at all');
     const before = readFileSync(fileOf(store.url));
     for (const name of ['damaged', 'empty', 'text', 'absent'])
-      await expect(restore(store.url, join(folder, name))).rejects.toThrow();
+      await expect(restore(store.url, join(folder, name))).rejects.toThrow(name);
+    const other = `sqlite:${join(folder, 'other')}`;
+    await expect(copy(`sqlite:${join(folder, 'damaged')}`, other)).rejects.toThrow(/of --from .* malformed/);
     expect(readFileSync(fileOf(store.url))).toEqual(before);
     expect(readdirSync(dirname(fileOf(store.url)))).toEqual(['test.sqlite']);
     expect(existsSync(join(folder, 'absent'))).toBe(false);
@@ -150,13 +162,14 @@ describe('backup and restore', () => {
    * Copies a folder before each call that changes the names of files or flushes them, as a kill would leave it there, and
    * at the end; returns how many copies there are so far.
    */
-  function copyAtEachStep(of: string): () => number {
+  function copyAtEachStep(of: string, hasLinks = true): () => number {
     let copies = 0;
     const copyNow = () => execFileSync('cp', ['-r', of, join(folder, `killed-${copies++}`)]);
     for (const name of ['linkSync', 'rmSync', 'renameSync', 'fsyncSync'] as const) {
       const original = fs[name] as (...args: unknown[]) => unknown;
       jest.spyOn(fs, name).mockImplementation((...args: unknown[]) => {
         copyNow();
+        if (name === 'linkSync' && !hasLinks) throw new Error('EPERM');
         return original(...args);
       });
     }
@@ -195,10 +208,13 @@ describe('backup and restore', () => {
     expect(new Set(counts)).toEqual(new Set([2, 4]));
   });
 
-  it('backup has its name only once it is complete, wherever it is killed', async () => {
+  it.each([
+    ['with', true],
+    ['without', false],
+  ])('backup, on a disk %s hard links, has its name only once it is complete', async (_with, hasLinks) => {
     const { pets } = await store.open();
     await pets.add(newPet());
-    const copies = copyAtEachStep(dirname(target));
+    const copies = copyAtEachStep(dirname(target), hasLinks);
     await backup(store.url, target);
     const found = [];
     for (let n = copies(); n-- > 0;) {
@@ -220,6 +236,12 @@ describe('backup and restore', () => {
     await restore(`sqlite:${link}`, target);
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
     expect(await names()).toEqual([]);
+  });
+
+  it('backup says which disk is full', async () => {
+    const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+    jest.spyOn(DataSource.prototype, 'query').mockRejectedValueOnce(new QueryFailedError('VACUUM', [], full));
+    await expect(backup(store.url, target)).rejects.toThrow(`"${target}" cannot be used. database or disk is full.`);
   });
 
   it('create no folder for a backup', async () => {

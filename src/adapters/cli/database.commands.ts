@@ -26,8 +26,8 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .command('migrate')
     .description('run the pending migrations of the database schema, as serve does')
     .action(async () => {
-      const { migrate, withDataSource } = await import('../persistence/typeorm/schema.js');
-      const names = await withDataSource(databaseUrl(), (source) => migrate(source));
+      const { migrateDatabase } = await import('../persistence/typeorm/schema.js');
+      const names = await migrateDatabase(databaseUrl());
       print(names.length > 0 ? names.map((name) => `Applied ${name}.`).join('\n') : 'The schema is up to date.');
     });
 

@@ -1,6 +1,6 @@
-import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { IssuedKey } from '../../application/keys/api-key.service.js';
+import { locationOf } from '../persistence/database-url.js';
 import type { CommandContext } from './command-context.js';
 import { shown, table } from './text.js';
 
@@ -22,10 +22,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .option('--quiet', 'print the key only', false)
     .action(async ({ name, expires, quiet }: { name: string; expires?: number; quiet: boolean }) => {
       const issued = await withServices(({ keys }) => keys.create(name, expires));
-      const url = databaseUrl();
-      const where =
-        url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
-      printIssued(issued, quiet, `Database: ${where}`);
+      printIssued(issued, quiet, `Database: ${locationOf(databaseUrl())}`);
     });
 
   keys

@@ -29,12 +29,11 @@ export interface ServerUrl {
   readonly tls?: Tls | undefined;
 }
 
-/** A SQLite database. Unless it must exist, it is created. */
+/** A SQLite database. */
 export interface SqliteUrl {
   readonly name: string;
   readonly engine: 'sqlite';
   readonly file: string;
-  readonly mustExist?: boolean;
 }
 
 /** The parsed `DATABASE_URL`. */
@@ -46,11 +45,6 @@ export type LastingUrl = SqliteUrl | ServerUrl;
 /** Where a database is, for people; without the user and the password. */
 export function locationOf(url: LastingUrl): string {
   return url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
-}
-
-/** The same database, which must exist. */
-export function existing(url: LastingUrl): LastingUrl {
-  return url.engine === 'sqlite' ? { ...url, mustExist: true } : url;
 }
 
 /** The same database; throws `UsageError` if it is lost with its process. */

@@ -6,29 +6,34 @@ import { runInNewContext } from 'node:vm';
 import { quoted, UsageError } from '../../application/errors.js';
 import { LastingUrl } from './database-url.js';
 
+/** Throws `UsageError` if the file of a SQLite database does not exist. */
+export function requireDatabase(url: LastingUrl): void {
+  if (url.engine !== 'sqlite' || existsSync(url.file)) return;
+  // A relative path alone does not show that the command runs in the wrong folder.
+  const folder = isAbsolute(url.file) ? '' : ` in ${process.cwd()}`;
+  throw new UsageError(`${quoted(url.file)} must be a SQLite database; it does not exist${folder}.`);
+}
+
 /**
- * Resolves the symbolic links of a SQLite database; any other URL stays as it is. Creates the file and its folder, for
- * the owner alone, unless it exists or must exist; throws `UsageError` if it cannot. Only before its first connection:
+ * Creates the file of a SQLite database and its folder, for the owner alone, unless it exists, and resolves its
+ * symbolic links; any other URL stays as it is. Throws `UsageError` if it cannot. Only before the first connection:
  * closing the file again would release the locks of all connections of this process
  * (https://www.sqlite.org/howtocorrupt.html, section 2.2).
  */
-export function resolved<Url extends LastingUrl>(url: Url): Url {
+export function createDatabaseFile<Url extends LastingUrl>(url: Url): Url {
   if (url.engine !== 'sqlite') return url;
-  const { file, mustExist = false } = url;
+  const { file } = url;
   try {
-    if (!mustExist) createFolder(dirname(resolve(file)));
+    createFolder(dirname(resolve(file)));
     const isNew = !existsSync(file);
-    closeSync(openSync(file, mustExist ? 'r' : 'a+', 0o600));
+    closeSync(openSync(file, 'a+', 0o600));
     const path = realpathSync(file);
     if (isNew) giveOwnerOf(dirname(path), path);
     return { ...url, file: path };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // A relative path alone does not show that the command runs in the wrong folder.
-    const missing = isAbsolute(file) ? 'does not exist' : `does not exist in ${process.cwd()}`;
-    const problem = code === 'ENOENT' ? missing : `cannot be opened or created (${code})`;
-    const wanted = mustExist ? 'a SQLite database' : 'a SQLite database or a new file';
-    throw new UsageError(`${quoted(file)} must be ${wanted}; it ${problem}.`);
+    const problem = `cannot be opened or created (${code})`;
+    throw new UsageError(`${quoted(file)} must be a SQLite database or a new file; it ${problem}.`);
   }
 }
 

@@ -1,13 +1,14 @@
 import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
+import { UsageError } from '../../../application/errors.js';
 import { POOL_TIMEOUT, within } from '../../../application/within.js';
-import { LastingUrl, Tls } from '../database-url.js';
+import { LastingUrl, ServerUrl, Tls } from '../database-url.js';
 import { Dialect } from './dialects/dialect.js';
 import { mariadb } from './dialects/mariadb.js';
 import { postgres } from './dialects/postgres.js';
 import { sqlite } from './dialects/sqlite.js';
-import { connecting } from './failures.js';
+import { connecting, failureMessage, failureOf } from './failures.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-key-names.js';
@@ -103,9 +104,19 @@ export async function initialize(source: DataSource): Promise<void> {
   }
 }
 
-export function dialectOf({ options }: Pick<DataSource, 'options'>): Dialect {
-  const dialects: Partial<Record<DataSourceOptions['type'], Dialect>> = { 'better-sqlite3': sqlite, postgres, mariadb };
-  return dialects[options.type]!;
+const DIALECTS = { sqlite, postgres, mariadb };
+
+export function dialectOf({ options: { type } }: DataSource): Dialect {
+  return DIALECTS[type === 'better-sqlite3' ? 'sqlite' : (type as ServerUrl['engine'])];
+}
+
+/** Settles as work of a command does; with `UsageError`, which names the database, if that has failed. */
+export async function about<T>(url: LastingUrl, work: Promise<T>): Promise<T> {
+  return work.catch((error: unknown) => {
+    const dialect = DIALECTS[url.engine];
+    const isNamed = !failureOf(dialect, error);
+    throw isNamed ? error : new UsageError(failureMessage(dialect, url, error), { cause: error });
+  });
 }
 
 function tlsOptions({ mode, ca }: Tls) {

@@ -4,7 +4,7 @@ import { DatabaseUnavailable, late, UsageError } from '../../../application/erro
 import { databaseTimeout, within } from '../../../application/within.js';
 import { UNOBSERVED } from '../database-observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
-import { collectGarbage, resolved } from '../sqlite-file.js';
+import { collectGarbage, createDatabaseFile } from '../sqlite-file.js';
 import { closing, dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';
 import { Dialect } from './dialects/dialect.js';
@@ -45,7 +45,7 @@ export class Database {
     readonly observer = UNOBSERVED,
   ) {
     this.state = new DatabaseState(() => this.connect(), report);
-    this.url = resolved(url);
+    this.url = createDatabaseFile(url);
     this.timeout = databaseTimeout(limits);
     const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
     const options = dataSourceOptions(this.url, poolSize, limits.STATEMENT_TIMEOUT);

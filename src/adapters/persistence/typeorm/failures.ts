@@ -40,12 +40,15 @@ export function failureOf(dialect: Dialect, error: unknown): Failure {
 /** Says which database has failed, what it has said and, if only its operator can mend that, what would be right. */
 export function failureMessage(dialect: Dialect, url: LastingUrl, error: unknown): string {
   const failed = error instanceof QueryFailedError ? (error as QueryFailedError<DriverError>) : undefined;
-  const { message, code } = (failed?.driverError ?? error) as { message?: string; code?: string };
-  // Some have no message, such as that of several addresses that were tried in vain.
-  const text = message || code || 'It gave no reason.';
-  const sentence = /[.!?]$/.test(text) ? text : `${text}.`;
   const advice = failed && ruleOf(dialect, failed)?.[2]?.(url as ServerUrl, failed);
-  return `${url.name} (${locationOf(url)}): ${sentence}${advice ? ` ${advice}` : ''}`;
+  return `${url.name} (${locationOf(url)}): ${said(error)}${advice ? ` ${advice}` : ''}`;
+}
+
+/** What an error says, as a sentence; its code if it says nothing, as when several addresses were tried in vain. */
+export function said(error: unknown): string {
+  const { message, code } = ((error as QueryFailedError).driverError ?? error) as { message?: string; code?: string };
+  const text = message || code || 'It gave no reason.';
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 function ruleOf(dialect: Dialect, { driverError }: QueryFailedError<DriverError>): FailureRule | undefined {

@@ -3,26 +3,25 @@ import { DataSource, DataSourceOptions, MigrationExecutor } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
 import { LastingUrl } from '../database-url.js';
-import { resolved } from '../sqlite-file.js';
-import { dataSourceOptions, dialectOf, withSource } from './data-source.js';
-import { failureMessage, failureOf, prepare } from './failures.js';
+import { createDatabaseFile } from '../sqlite-file.js';
+import { about, dataSourceOptions, dialectOf, withSource } from './data-source.js';
+import { failureOf, prepare } from './failures.js';
 
 /** For how long a migration tries to lock its tables, and lets requests pass in between; in milliseconds. */
 const LOCK_TIMEOUT = 60_000;
 const LOCK_PAUSE = 1_000;
 
-/**
- * Opens a database for a command, with its schema as it is. Rejects with `UsageError` if the database fails, with which
- * one it is and what would be right.
- */
+/** Opens a database for a command, with its schema as it is. */
 export async function withDataSource<T>(url: LastingUrl, work: (source: DataSource) => Promise<T>, timeout?: number) {
-  const options = dataSourceOptions(resolved(url), 1, timeout);
-  try {
-    return await withSource(options, work);
-  } catch (error) {
-    const dialect = dialectOf({ options });
-    throw failureOf(dialect, error) ? new UsageError(failureMessage(dialect, url, error), { cause: error }) : error;
-  }
+  return withSource(dataSourceOptions(createDatabaseFile(url), 1, timeout), work);
+}
+
+/** Applies the pending migrations of a database, as a start does. */
+export function migrateDatabase(url: LastingUrl): Promise<string[]> {
+  return about(
+    url,
+    withDataSource(url, (source) => migrate(source)),
+  );
 }
 
 /**

@@ -1,29 +1,33 @@
 import fs from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Libsql from 'libsql';
+import { DataSource, QueryFailedError } from 'typeorm';
 import { quoted, UsageError } from '../../../../application/errors.js';
-import { createFolder, giveOwnerOf, resolved } from '../../sqlite-file.js';
+import { collectGarbage, createFolder, giveOwnerOf, requireDatabase } from '../../sqlite-file.js';
+import { said } from '../failures.js';
 import { requireSchema, withDataSource } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
 /** Backs up the SQLite database in `file`, in use or not. The backup gets its name once verified and on disk. */
 export async function makeBackup(file: string, target: string): Promise<Contents> {
+  const database = { name: 'DATABASE_URL', engine: 'sqlite', file } as const;
+  requireDatabase(database);
   if (fs.existsSync(target)) throw new UsageError(`The backup must be a new file; ${quoted(target)} exists.`);
   const folder = dirname(resolve(target));
   if (!fs.existsSync(folder))
     throw new UsageError(`The folder of the backup must exist; ${quoted(folder)} does not exist.`);
-  return withTemporary(target, async (made) => {
-    // It copies the highest id of deleted rows too.
-    await withDataSource({ name: 'DATABASE_URL', engine: 'sqlite', file, mustExist: true }, (source) =>
-      source.query('VACUUM INTO ?', [made]),
-    );
-    const contents = await verify(made, 'The database');
-    giveOwnerOf(folder, made);
-    // Unlike a rename it never overwrites.
-    fs.linkSync(made, target);
-    flush(folder);
-    return contents;
-  });
+  const copy = (source: DataSource) =>
+    withTemporary(target, file, async (made) => {
+      // For the owner alone: not every disk could change its mode.
+      fs.closeSync(fs.openSync(made, 'wx', 0o600));
+      // It copies the highest id of deleted rows too.
+      await source.query('VACUUM INTO ?', [made]);
+      const contents = await verify(made, file);
+      giveOwnerOf(folder, made);
+      publish(made, target);
+      return contents;
+    });
+  return withDataSource(database, copy);
 }
 
 /**
@@ -32,49 +36,65 @@ export async function makeBackup(file: string, target: string): Promise<Contents
  * is not sound, or another process has the database open.
  */
 export async function restoreBackup(file: string, backup: string): Promise<Contents & { kept: string | undefined }> {
-  const from = resolved({ name: 'FILE', engine: 'sqlite' as const, file: backup, mustExist: true }).file;
+  requireDatabase({ name: 'FILE', engine: 'sqlite', file: backup });
+  const from = fs.realpathSync(backup);
   // Where a symbolic link leads, even if no file exists there.
   const isLink = fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
   const database = fs.existsSync(file)
     ? fs.realpathSync(file)
     : resolve(dirname(file), isLink ? fs.readlinkSync(file) : basename(file));
   createFolder(dirname(database));
-  return withTemporary(database, async (made) => {
+  return withTemporary(database, backup, async (made) => {
     fs.copyFileSync(from, made);
+    fs.chmodSync(made, 0o600);
     // Of a file that was copied while it was open.
     if (fs.existsSync(`${from}-wal`)) fs.copyFileSync(`${from}-wal`, `${made}-wal`);
-    const contents = await verify(made, quoted(backup));
+    const contents = await verify(made, backup);
     return { ...contents, kept: replace(database, made) };
   });
 }
 
-/** Provides a path in a private folder beside a file that is to be created. */
-async function withTemporary<T>(file: string, use: (made: string) => Promise<T>): Promise<T> {
+/** Provides a path in a private folder beside `file`, which is to be created there from the database in `source`. */
+async function withTemporary<T>(file: string, source: string, use: (made: string) => Promise<T>): Promise<T> {
   const folder = fs.mkdtempSync(`${resolve(file)}.unfinished-`);
   try {
     return await use(join(folder, 'store.sqlite'));
+  } catch (error) {
+    if (!(error instanceof QueryFailedError)) throw error;
+    const { code } = error.driverError as { code?: string };
+    const isOfDisk = /^SQLITE_(FULL|CANTOPEN|IOERR_(?!READ|SHORT_READ))/.test(String(code));
+    throw new UsageError(`${quoted(isOfDisk ? file : source)} cannot be used. ${said(error)}`, { cause: error });
   } finally {
+    // A file that is open may keep the folder from being removed.
+    await collectGarbage();
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** Verifies a database file, flushes it without a log, and resolves to what it contains. */
-async function verify(file: string, name: string): Promise<Contents> {
-  fs.chmodSync(file, 0o600);
+/** Verifies a copy of a database, flushes it without a log, and resolves to what it contains. */
+async function verify(copy: string, original: string): Promise<Contents> {
+  const contents = await withDataSource({ name: 'FILE', engine: 'sqlite', file: copy }, async (source) => {
+    const [found] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
+    if (found?.integrity_check !== 'ok')
+      throw new UsageError(`${quoted(original)} is damaged: ${found?.integrity_check}.`);
+    await requireSchema(source, quoted(original));
+    await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
+    return contentsOf(source.manager);
+  });
+  flush(copy);
+  return contents;
+}
+
+/** Gives a file its name, which no other file has: a rename alone would replace one. */
+function publish(made: string, name: string): void {
   try {
-    const contents = await withDataSource({ name: 'FILE', engine: 'sqlite', file }, async (source) => {
-      const [first] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
-      if (first?.integrity_check !== 'ok') throw new Error(String(first?.integrity_check));
-      await requireSchema(source, name);
-      await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
-      return contentsOf(source.manager);
-    });
-    flush(file);
-    return contents;
+    fs.linkSync(made, name);
   } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`${name} cannot be verified: ${(error as Error).message}`, { cause: error });
+    if (fs.existsSync(name)) throw error;
+    // The disk has no hard links.
+    fs.renameSync(made, name);
   }
+  flush(dirname(name));
 }
 
 /**
@@ -109,6 +129,8 @@ function lockWithoutLog(file: string): Libsql.Database {
   const connection = new Libsql(file, { timeout: 2_000 });
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
+    // The journal of that change, which an exclusive lock keeps.
+    fs.rmSync(`${file}-journal`, { force: true });
   } catch (error) {
     const { code = '' } = error as { code?: string };
     if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return connection;

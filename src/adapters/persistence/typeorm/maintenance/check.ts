@@ -2,8 +2,8 @@ import { statSync } from 'node:fs';
 import { DataSource } from 'typeorm';
 import { fail, Finding, ok } from '../../../../application/finding.js';
 import { keyFinding } from '../../../../application/keys/api-key.service.js';
-import { DatabaseUrl, existing } from '../../database-url.js';
-import { dialectOf } from '../data-source.js';
+import { DatabaseUrl } from '../../database-url.js';
+import { about, dialectOf } from '../data-source.js';
 import { prepare } from '../failures.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
 import { requireRights, schemaFinding, withDataSource } from '../schema.js';
@@ -27,5 +27,5 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number, configu
     const others = schema.state === 'ok' && findings ? await source.query<Finding[]>(findings) : [];
     return [ok('database', version), schema, ...others, keyFinding(keys, configured)];
   };
-  return withDataSource(existing(url), inspect, timeout).catch((error: Error) => [fail('database', error.message)]);
+  return about(url, withDataSource(url, inspect, timeout)).catch((error: Error) => [fail('database', error.message)]);
 }

@@ -1,7 +1,8 @@
-import { EntityManager, EntityMetadata } from 'typeorm';
+import { DataSource, EntityManager, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
-import { existing, LastingUrl } from '../../database-url.js';
-import { dialectOf } from '../data-source.js';
+import { LastingUrl } from '../../database-url.js';
+import { requireDatabase } from '../../sqlite-file.js';
+import { about, dialectOf } from '../data-source.js';
 import { insert, query } from '../dialects/dialect.js';
 import { migrate, requireSchema, withDataSource } from '../schema.js';
 
@@ -21,39 +22,48 @@ export interface Contents {
  * if the target is not empty, the source has another schema, or the numbers of rows differ in the end.
  */
 export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Contents> {
-  return withDataSource(existing(from), (source) =>
+  requireDatabase(from);
+  const fill = (source: DataSource) =>
     withDataSource(to, async (target) => {
-      await requireSchema(source, 'The source');
+      await about(from, requireSchema(source, 'The source'));
       await migrate(target);
       // Its connection is closed with the target, which rolls back what was not committed.
       const { manager } = target.createQueryRunner();
       await manager.query(dialectOf(target).begin);
       // Of two copies into one database the second waits, and then finds it filled.
       await manager.query(dialectOf(target).lockSchema);
-      for (const table of source.entityMetadatas) await copyTable(table, source.manager, manager);
+      for (const table of source.entityMetadatas) await copyTable(from, table, source.manager, manager);
       const contents = await contentsOf(manager);
       await manager.query('COMMIT');
       return contents;
-    }),
+    });
+  return about(
+    from,
+    withDataSource(from, (source) => about(to, fill(source))),
   );
 }
 
-async function copyTable(table: EntityMetadata, source: EntityManager, target: EntityManager): Promise<void> {
+async function copyTable(
+  from: LastingUrl,
+  table: EntityMetadata,
+  source: EntityManager,
+  target: EntityManager,
+): Promise<void> {
   const { tableName, generatedColumns } = table;
   if ((await countRows(target, tableName)) > 0)
     throw new UsageError(
       `The target is not empty: its table ${tableName} has rows, maybe of another copy that has just ended. ` +
         'Nothing was copied. Start the service with it to see what it contains, or copy into another database.',
     );
-  const [row] =
-    generatedColumns.length > 0 ? await source.query<Row[]>(dialectOf(source.dataSource).lastId(tableName)) : [];
+  const lastId = () => source.query<Row[]>(dialectOf(source.dataSource).lastId(tableName));
+  const [row] = generatedColumns.length > 0 ? await about(from, lastId()) : [];
   const last = BigInt(row?.last ?? 0);
   if (last > 0n) for (const sql of dialectOf(target.dataSource).continueIds(tableName, last)) await target.query(sql);
-  for await (const rows of batches(source, table)) await query(target, (add) => insert(tableName, rows, add));
-  const [from, to] = [await countRows(source, tableName), await countRows(target, tableName)];
-  if (from !== to)
+  for await (const rows of batches(from, source, table)) await query(target, (add) => insert(tableName, rows, add));
+  const [read, written] = [await about(from, countRows(source, tableName)), await countRows(target, tableName)];
+  if (read !== written)
     throw new UsageError(
-      `Verification failed: table ${tableName} has ${from} rows in the source, ${to} in the target. ` +
+      `Verification failed: table ${tableName} has ${read} rows in the source, ${written} in the target. ` +
         'Nothing was copied. Stop what writes to the source, then retry.',
     );
 }
@@ -67,19 +77,26 @@ async function countRows(manager: EntityManager, table: string): Promise<number>
   return Number(row?.count);
 }
 
-/** The rows of a table in the order of its primary key, each batch after the last row of the previous one. */
-async function* batches(manager: EntityManager, table: EntityMetadata): AsyncGenerator<Row[]> {
+/** The rows of a table in the order of its primary key. */
+async function* batches(from: LastingUrl, manager: EntityManager, table: EntityMetadata): AsyncGenerator<Row[]> {
   const columns = table.columns.map(({ databaseName }) => databaseName).join(', ');
   const key = table.primaryColumns.map(({ databaseName }) => databaseName);
   let last: Row | undefined;
-  do {
-    const rows: Row[] = await query<Row>(manager, (add) => {
+  // After the last row come those that share all but the last column of the key with it, then those that share fewer.
+  // To compare all columns at once, or to sort by what is shared, MariaDB reads too many rows for each batch.
+  for (let shared = 0; shared >= 0; shared--) {
+    const compared = last ? key.slice(0, shared + 1) : [];
+    const next = query<Row>(manager, (add) => {
       // MariaDB would compare an int64 that comes as text in floating point.
       const value = (name: string) => add(name === 'id' ? BigInt(last![name]!) : last![name]);
-      const after = last ? `WHERE (${key.join(', ')}) > (${key.map(value).join(', ')})` : '';
-      return `SELECT ${columns} FROM ${table.tableName} ${after} ORDER BY ${key.join(', ')} LIMIT ${BATCH}`;
+      const after = compared.map((name, i) => `AND ${name} ${i < shared ? '=' : '>'} ${value(name)}`);
+      return `SELECT ${columns} FROM ${table.tableName} WHERE 1 = 1 ${after.join(' ')}
+        ORDER BY ${key.slice(shared).join(', ')} LIMIT ${BATCH}`;
     });
-    if (rows.length > 0) yield rows;
+    const rows = await about(from, next);
+    if (rows.length === 0) continue;
+    yield rows;
     last = rows.at(-1);
-  } while (last);
+    shared = key.length;
+  }
 }
