@@ -14,11 +14,11 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .option('--verbose', 'print the checks that passed, too')
     .action(async ({ verbose }: { verbose?: true }) => {
       const findings = await check();
-      const shown = findings.filter(({ state }) => verbose ?? state !== 'ok');
-      if (shown.length > 0) print(table(shown.map((each) => [each.state, each.name, words(each)])));
-      const failed = shown.filter(({ state }) => state === 'fail').map(({ name }) => name);
+      const printed = findings.filter(({ state }) => verbose ?? state !== 'ok');
+      if (printed.length > 0) print(table(printed.map((each) => [each.state, each.name, words(each)])));
+      const failed = printed.filter(({ state }) => state === 'fail').map(({ name }) => name);
       if (failed.length > 0) throw new UsageError(`${plural(failed.length, 'check')} failed: ${failed.join(', ')}.`);
-      const warnings = shown.filter(({ state }) => state === 'warn').length;
+      const warnings = printed.filter(({ state }) => state === 'warn').length;
       print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
     });
 

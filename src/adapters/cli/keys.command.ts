@@ -2,14 +2,14 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { IssuedKey } from '../../application/keys/api-key.service.js';
 import { locationOf } from '../persistence/database-url.js';
 import type { CommandContext } from './command-context.js';
-import { shown, table } from './text.js';
+import { format, table } from './text.js';
 
 /** Adds `keys`, which creates, rotates, lists and revokes API keys. */
 export function addKeysCommand(petstore: Command, { databaseUrl, withServices, print }: CommandContext): void {
   const keys = petstore.command('keys').description('create, rotate, list and revoke API keys');
 
   const printIssued = ({ text, key }: IssuedKey, quiet: boolean, sentence: string) => {
-    const end = key.expiresAt ? `expires on ${shown(key.expiresAt)}` : 'never expires';
+    const end = key.expiresAt ? `expires on ${format(key.expiresAt)}` : 'never expires';
     if (quiet) return print(text);
     print(`${sentence}\nCreated key "${key.name}" (${end}). Save it now; it will not be shown again.\n${text}`);
   };
@@ -34,7 +34,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .action(async (which: string, { overlap = duration('24h'), quiet }: { overlap?: number; quiet: boolean }) => {
       const issued = await withServices(({ keys }) => keys.rotate(which, overlap), true);
       const { name, prefix, expiresAt } = issued.old;
-      printIssued(issued, quiet, `Renamed the old key (${prefix}) to "${name}"; it expires on ${shown(expiresAt)}.`);
+      printIssued(issued, quiet, `Renamed the old key (${prefix}) to "${name}"; it expires on ${format(expiresAt)}.`);
     });
 
   keys
