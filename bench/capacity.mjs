@@ -6,6 +6,7 @@ import pg from 'pg';
 import {
   bench,
   create,
+  createOnce,
   drive,
   fill,
   machine,
@@ -148,6 +149,7 @@ await bench(async () => {
     list: differing,
     find: single(pets),
     create: create(pets),
+    'create with a key': createOnce(pets),
   };
   const kinds = {};
   const inUse = [];

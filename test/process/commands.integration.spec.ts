@@ -57,7 +57,8 @@ describe('a command that only reads', () => {
 it.each(['keys list', 'seed --count 1'])('%s says why the database cannot be used', async (line) => {
   const variables = { DATABASE_URL: 'postgres://shop:hunter2@127.0.0.1:1/pets', STATEMENT_TIMEOUT: '100' };
   const { code, err } = await folder().run(line.split(' '), variables);
-  expect([code, err]).toEqual([1, 'The database cannot be used. connect ECONNREFUSED 127.0.0.1:1.\n']);
+  expect(code).toBe(1);
+  expect(err).toMatch(/^DATABASE_URL \(.*\): connect ECONNREFUSED 127\.0\.0\.1:1\.\n$/);
 });
 
 describe('check', () => {

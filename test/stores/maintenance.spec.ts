@@ -42,8 +42,8 @@ it('a copy of which the target discards rows is rejected, and leaves none', asyn
 it('copy says which of the databases cannot be used', async () => {
   const { url, remove } = await sqlite.create();
   const server = 'postgres://shop@127.0.0.1:1/pets';
-  await expect(copy(server, url)).rejects.toThrow('The database of --from cannot be used. connect ECONNREFUSED');
-  await expect(copy(url, server)).rejects.toThrow('The database of --to cannot be used. connect ECONNREFUSED');
+  await expect(copy(server, url)).rejects.toThrow(/^--from .* connect ECONNREFUSED/);
+  await expect(copy(url, server)).rejects.toThrow(/^--to .* connect ECONNREFUSED/);
   await remove();
 });
 
@@ -130,7 +130,7 @@ describe('backup and restore', () => {
     for (const name of ['damaged', 'empty', 'text', 'absent'])
       await expect(restore(store.url, join(folder, name))).rejects.toThrow(name);
     const other = `sqlite:${join(folder, 'other')}`;
-    await expect(copy(`sqlite:${join(folder, 'damaged')}`, other)).rejects.toThrow(/of --from .* malformed/);
+    await expect(copy(`sqlite:${join(folder, 'damaged')}`, other)).rejects.toThrow(/^--from .* malformed/);
     expect(readFileSync(fileOf(store.url))).toEqual(before);
     expect(readdirSync(dirname(fileOf(store.url)))).toEqual(['test.sqlite']);
     expect(existsSync(join(folder, 'absent'))).toBe(false);

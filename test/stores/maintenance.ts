@@ -1,4 +1,4 @@
-import { LastingUrl } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, LastingUrl } from '../../src/adapters/persistence/database-url.js';
 import { collectGarbage } from '../../src/adapters/persistence/sqlite-file.js';
 import { makeBackup, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
@@ -18,7 +18,8 @@ export function checkStore(url: string, configuredKeys = 0): Promise<Finding[]> 
 
 /** `petstore copy` */
 export function copy(from: string, to: string): Promise<Contents> {
-  return asCommand(copyDatabase(databaseAt(from) as LastingUrl, databaseAt(to) as LastingUrl));
+  const [source, target] = [databaseUrl('--from', from), databaseUrl('--to', to)] as [LastingUrl, LastingUrl];
+  return asCommand(copyDatabase(source, target));
 }
 
 /** `petstore backup` */
