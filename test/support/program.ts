@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
+const TSC = 'node_modules/typescript-7/bin/tsc';
+
 /** The files that determine how the program is built. */
 const BUILT_BY = ['tsconfig.json', 'tsconfig.build.json', 'bundle.mjs', 'package-lock.json'];
 
@@ -19,7 +21,7 @@ export function buildProgram(): string {
   for (const name of earlier) rmSync(join(output, name), { recursive: true, force: true });
   const building = join(output, `building-${process.pid}`);
   const options = ['-p', 'tsconfig.build.json', '--noCheck', '--outDir', join(building, 'modules')];
-  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', ...options]);
+  execFileSync(process.execPath, [TSC, ...options]);
   execFileSync(process.execPath, ['bundle.mjs', building]);
   try {
     renameSync(building, folder);
@@ -48,7 +50,7 @@ export function buildOther(name: string, change: (files: Map<string, string>) =>
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
   const program = join(folder, 'dist');
   const options = ['-p', folder, '--noCheck', '--outDir', join(program, 'modules')];
-  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', ...options]);
+  execFileSync(process.execPath, [TSC, ...options]);
   execFileSync(process.execPath, ['bundle.mjs', program]);
   return program;
 }
