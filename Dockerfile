@@ -1,4 +1,4 @@
-FROM node:22-slim AS build
+FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --prefer-offline
@@ -8,7 +8,7 @@ RUN npm run build
 # dist/package.json names the packages that are not bundled: all others are removed.
 RUN mv dist/package.json package.json && rm -r dist/modules && npm prune --omit=dev
 
-FROM node:22-slim
+FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATABASE_URL=sqlite:/data/petstore.sqlite
 WORKDIR /app
 COPY --from=build /app/package.json ./
