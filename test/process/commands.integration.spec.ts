@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshFolder } from '../support/fresh-folder.js';
@@ -79,6 +80,16 @@ describe('openapi', () => {
     expect(await outputOf('openapi')).toBe(readFileSync('openapi.yaml', 'utf8'));
     expect(folder().files()).toEqual([]);
   });
+});
+
+it("TypeORM's own commands print what they do", () => {
+  const env = { ...process.env, DATABASE_URL: `sqlite:${join(folder().path, 'pets.sqlite')}` };
+  const options = ['-d', join(folder().program, 'ormconfig.js')];
+  const run = (command: string) => execFileSync('npx', ['typeorm', command, ...options], { env, encoding: 'utf8' });
+  expect(run('migration:run')).toMatch(/^Migration \w+ has been executed successfully\.$/m);
+  expect(run('migration:show')).toMatch(/^\[X] 1 \w+\n(\[X] .*\n)*$/);
+  expect(run('migration:revert')).toMatch(/^Migration \w+ has been reverted successfully\.$/m);
+  expect(run('migration:show')).toMatch(/^\[X] 1 \w+\n(\[X] .*\n)*\[ ] \w+\n$/);
 });
 
 describe('a command', () => {
