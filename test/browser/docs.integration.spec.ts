@@ -120,6 +120,13 @@ describe('the docs page in a browser', () => {
     expect(await list.locator('.request-url').innerText()).toContain(`http://${host}/v1/pets?limit=5&status=available`);
   });
 
+  it('opens the operation of a link', async () => {
+    await page.goto(`http://${host}/docs#/pets/createPet`);
+    await page.reload();
+    await page.getByRole('button', { name: 'Execute' }).waitFor();
+    expect(await page.locator('.opblock.is-open .opblock-summary-operation-id').allInnerTexts()).toEqual(['createPet']);
+  });
+
   it('keeps the key for its tab only', async () => {
     await page.reload();
     await isAuthorized().waitFor();

@@ -135,6 +135,16 @@ describe('the document', () => {
     for (const other of ['', 'abc', ' ']) expect(other).not.toMatch(pattern);
   });
 
+  it('has examples of the fields that can be sent, and of what is returned then', async () => {
+    const { properties } = document.components.schemas.NewPet as { properties: Record<string, { example: unknown }> };
+    const newPet = Object.fromEntries(FIELDS.map(({ name }) => [name, properties[name]?.example]));
+    const pet = { ...(JSON.parse((await service.add(newPet)).body) as object), id: 1 };
+    const examples = OPERATIONS.map(
+      ({ name, success }) => documented(name)?.responses[success]?.content?.['application/json']?.example,
+    );
+    expect(examples).toEqual([[pet], pet, pet]);
+  });
+
   it('says when getPet is removed, and what replaces it', () => {
     const description = expect.stringMatching(/5 December 2030.*`GET \/pets` with the `status` filter/) as unknown;
     expect(documented('getPet')).toMatchObject({ deprecated: true, 'x-sunset': '2030-12-05', description });

@@ -19,7 +19,7 @@ interface Header extends Ref {
 
 interface Response extends Ref {
   readonly headers?: Record<string, Header>;
-  readonly content?: Record<string, { schema: Schema; examples?: Record<string, ErrorExample> }>;
+  readonly content?: Record<string, { schema: Schema; example?: unknown; examples?: Record<string, ErrorExample> }>;
 }
 
 interface ErrorExample {
@@ -67,8 +67,7 @@ export class ApiContract {
   private constructor(json: string) {
     this.document = JSON.parse(json) as OpenApi;
     // A client must bear a field that is added to a resource later; here a field that nobody described is a fault.
-    const strict = (schema: Schema) =>
-      'allOf' in schema ? { ...schema, type: 'object', unevaluatedProperties: false } : schema;
+    const strict = (schema: Schema) => ('properties' in schema ? { ...schema, additionalProperties: false } : schema);
     const schemas = Object.entries(this.document.components.schemas);
     this.schemas = Object.fromEntries(schemas.map(([name, schema]) => [name, strict(schema)]));
   }

@@ -31,9 +31,9 @@ export function serveDocs(app: NestExpressApplication): void {
       (request as Request).path.endsWith('.js') ? { ...document, servers } : document,
     swaggerOptions: {
       layout: 'BaseLayout',
-      plugins: [{ wrapComponents: { responseBody: exactBody } }],
+      plugins: [{ wrapComponents: { responseBody: exactBody, DeepLink: plainText } }],
       persistAuthorization: true,
-      deepLinking: false,
+      deepLinking: true,
       syntaxHighlight: { theme: 'tomorrow-night' },
       tryItOutEnabled: true,
       displayOperationId: true,
@@ -44,11 +44,19 @@ export function serveDocs(app: NestExpressApplication): void {
   for (const prefix of ['/docs', '/docs/docs']) app.useStaticAssets(ASSETS, { prefix, redirect: false });
 }
 
-/**
- * Runs in the browser, as SwaggerModule writes its text into the script of the page. Swagger UI formats JSON with
- * JavaScript's numbers: a body with an int64 that they may round is shown as it is.
- */
-function exactBody(Original: unknown, { React }: { React: { createElement(...args: unknown[]): unknown } }) {
+// The functions below run in the browser: SwaggerModule writes their text into the script of the page.
+
+interface System {
+  React: { createElement(...args: unknown[]): unknown };
+}
+
+/** Swagger UI formats JSON with JavaScript's numbers: a body with an int64 that they may round is shown as it is. */
+function exactBody(Original: unknown, { React }: System) {
   return (props: { content: string }) =>
     React.createElement(Original, /\d{16}/.test(props.content) ? { ...props, contentType: 'text/plain' } : props);
+}
+
+/** With `deepLinking` Swagger UI puts a link into a button, where a screen reader cannot reach it: not so here. */
+function plainText(Original: unknown, { React }: System) {
+  return (props: object) => React.createElement(Original, { ...props, enabled: false });
 }

@@ -3,6 +3,7 @@ import {
   DocumentBuilder,
   OpenAPIObject,
   OperationObject,
+  ReferenceObject,
   RequestBodyObject,
   ResponseObject,
   SwaggerModule,
@@ -43,6 +44,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
   config.tags = tags;
   config.components = { ...config.components, responses: { Unreadable: UNREADABLE }, headers, schemas };
   const { paths, ...document } = SwaggerModule.createDocument(app, config, { onlyIncludeDecoratedEndpoints: true });
+  const schemaOf = ({ $ref }: ReferenceObject) => document.components!.schemas![$ref.split('/').at(-1)!]!;
   const relative: OpenAPIObject['paths'] = {};
   for (const [path, item] of Object.entries(paths)) {
     // Relative to the base address, which ends in /v1.
@@ -51,9 +53,9 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     // The headers belong to the path: every method of it has them.
     const ofPath = operations.some(({ deprecated }) => deprecated) ? { ...ALWAYS, ...DEPRECATED } : ALWAYS;
     for (const { requestBody, responses } of operations) {
-      // The reader of bodies rejects other fields.
       const body = (requestBody as RequestBodyObject | undefined)?.content['application/json']?.schema;
-      if (body) Object.assign(body, { unevaluatedProperties: false });
+      // The reader of bodies rejects other fields.
+      if (body) Object.assign(schemaOf(body as ReferenceObject), { additionalProperties: false });
       const all = { ...SHARED_FAILURES, ...(body && BODY_FAILURES), ...responses };
       for (const [status, response] of Object.entries(all) as [string, ResponseObject][])
         responses[status] = { ...response, headers: { ...ofPath, ...BY_STATUS[status], ...response.headers } };

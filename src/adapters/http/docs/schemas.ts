@@ -1,5 +1,4 @@
-import type { Type } from '@nestjs/common';
-import { getSchemaPath, type OpenAPIObject, type ReferenceObject, type SchemaObject } from '@nestjs/swagger';
+import type { OpenAPIObject, ReferenceObject, SchemaObject } from '@nestjs/swagger';
 
 /** The schemas of the document, besides its DTOs: `components.schemas`. */
 export const schemas: Record<string, SchemaObject> = {};
@@ -8,11 +7,6 @@ export const schemas: Record<string, SchemaObject> = {};
 export function namedSchema(name: string, schema: SchemaObject): ReferenceObject {
   schemas[name] = schema;
   return { $ref: `#/components/schemas/${name}` };
-}
-
-/** Adds the schema of an array of these. */
-export function listOf(items: ReferenceObject, name: string, description: string, maxItems: number): ReferenceObject {
-  return namedSchema(name, { type: 'array', description, items, maxItems });
 }
 
 /** The tags of the document. */
@@ -26,15 +20,8 @@ export function namedTag(name: string, description: string): string {
 
 export const INT64 = { type: 'integer', format: 'int64' } as const;
 
-/** Adds the schema of what is stored of a DTO: all of its fields, these ones, and an id. */
-export function stored(name: string, description: string, dto: Type, fields: SchemaObject['properties'] = {}) {
-  const text = 'Unique identifier, assigned by the service. A later one is larger.';
-  const properties = { ...fields, id: { ...INT64, description: text, minimum: 1, example: 1 } };
-  const own = { type: 'object', required: Object.keys(properties), properties };
-  return namedSchema(name, { description, allOf: [{ $ref: getSchemaPath(dto) }, own] });
-}
-
-const CONTROLS = '\\u0000-\\u001f\\u007f-\\u009f';
+// Not `\u0000`, which the regular expressions of PHP (PCRE2) and Go (RE2) reject.
+const CONTROLS = '\\x00-\\x1f\\x7f-\\x9f';
 
 /** The schema of a property with the rule `IsText`, as far as JSON Schema can express it. */
 export function text(maxLength: number) {

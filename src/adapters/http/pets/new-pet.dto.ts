@@ -33,6 +33,7 @@ export class NewPetDto {
     description: 'The availability of the animal; `available` if the field is absent. It cannot be null.',
     // With the default outside of allOf, openapi-typescript would make the field required.
     allOf: [PET_STATUS, { type: 'string', default: DEFAULT_STATUS }],
+    example: DEFAULT_STATUS,
   })
   status?: PetStatus;
 }

@@ -1,20 +1,52 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiBody, ApiCreatedResponse, ApiExtension, ApiHeader, ApiOkResponse, ApiParam } from '@nestjs/swagger';
+import {
+  ApiBody,
+  ApiCreatedResponse,
+  ApiExtension,
+  ApiHeader,
+  ApiOkResponse,
+  ApiParam,
+  ApiProperty,
+  ApiSchema,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import type { PetStatus } from '../../../domain/pets/pet.js';
 import { headerRefs } from '../docs/headers.js';
 import { BodyFailure, Failure, messages } from '../docs/responses.js';
-import { INT64, listOf, stored } from '../docs/schemas.js';
+import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
 import { MAX_LIMIT, PAGE_QUERY } from './page-query.pipe.js';
 
-/** The schema of what `petJson` writes. */
-const PET = stored('Pet', 'An animal of the catalogue: all fields of NewPet, and its identifier.', NewPetDto, {
-  // Repeated, since generated clients would else have it optional, as in NewPet.
-  status: { description: 'The availability of the animal.', allOf: [PET_STATUS] },
-});
+const EXAMPLE = { id: 1, name: 'Bella', categoryId: 42, status: 'available' };
 
-const PETS = listOf(PET, 'Pets', 'A page of animals, newest first.', MAX_LIMIT);
+/** What `petJson` writes. */
+@ApiSchema({ name: 'Pet', description: 'An animal of the catalogue: all fields of NewPet, and its identifier.' })
+class PetDto extends NewPetDto {
+  @ApiProperty({
+    description: 'The availability of the animal.',
+    allOf: [PET_STATUS],
+    required: true,
+    example: EXAMPLE.status,
+  })
+  declare status: PetStatus;
+
+  @ApiProperty({
+    ...INT64,
+    description: 'Unique identifier, assigned by the service. A later one is larger.',
+    minimum: 1,
+    example: EXAMPLE.id,
+  })
+  id!: bigint;
+}
+
+const PETS = namedSchema('Pets', {
+  type: 'array',
+  description: 'A page of animals, newest first.',
+  items: { $ref: getSchemaPath(PetDto) },
+  maxItems: MAX_LIMIT,
+});
 
 export const ListPetsOperation = applyDecorators(
   Operation({
@@ -29,6 +61,7 @@ every animal that existed at the beginning exactly once, whatever is added meanw
   ApiOkResponse({
     description: 'A page of animals; an empty array if there are none.',
     schema: PETS,
+    example: [EXAMPLE],
     headers: headerRefs({ Link: 'NextPage' }),
   }),
   Failure('A query parameter is unknown, repeated or invalid.', {
@@ -57,7 +90,8 @@ A client that retries, because a response can be lost, should send an \`Idempote
   ApiBody({ type: NewPetDto, description: 'The animal to add.' }),
   ApiCreatedResponse({
     description: 'The animal was added.',
-    schema: PET,
+    type: PetDto,
+    example: EXAMPLE,
     headers: headerRefs({ 'Idempotent-Replayed': 'Replayed' }),
   }),
   BodyFailure('name', {
@@ -96,6 +130,6 @@ Returns one animal by its identifier.`,
     description: 'Identifier of the animal to retrieve.',
     schema: { ...INT64, example: 1 },
   }),
-  ApiOkResponse({ description: 'The animal.', schema: PET }),
+  ApiOkResponse({ description: 'The animal.', type: PetDto, example: EXAMPLE }),
   Failure('No animal has this identifier, or it is not an int64.', messages('pet_not_found')),
 );
