@@ -45,9 +45,9 @@ const TABLE: readonly Row[] = [
       'sqlite:data/a:b.sqlite': { engine: 'sqlite', file: 'data/a:b.sqlite' },
       'sqlite:///var/lib/pets.sqlite': { engine: 'sqlite', file: '/var/lib/pets.sqlite' },
       'postgres://me:p%40ss%2F%25@db/pets': { engine: 'postgres', user: 'me', password: 'p@ss/%', database: 'pets' },
-      'postgresql://me@[::1]:6432/pets?pool=3': { engine: 'postgres', host: '::1', port: 6432, pool: 3 },
-      'postgres://me@db/pets?sslmode=require': { tls: { mode: 'require' } },
-      'mariadb://me@db/pets?ssl=verify-full': { engine: 'mariadb', tls: { mode: 'verify-full' } },
+      'postgresql://me@[::1]/pets?pool=3': { engine: 'postgres', host: '::1', port: 5432, pool: 3 },
+      'postgres://me@db:6432/pets?sslmode=require': { port: 6432, tls: { mode: 'require' } },
+      'mariadb://me@db/pets?ssl=verify-full': { engine: 'mariadb', port: 3306, tls: { mode: 'verify-full' } },
     },
     [
       ...['memory', 'hunter2', 'sqlite:', 'sqlite::memory:', 'sqlite:file:a', 'sqlite://user:hunter2@host/db'],
@@ -58,6 +58,7 @@ const TABLE: readonly Row[] = [
       ...[
         'postgres://user:hunter2@a:1,b:2/db',
         'mysql://user:hunter2@host/db',
+        'mariadb://user:hunter2@[::1]/db?ssl=verify-full',
         'postgres://user:hunter2@host/db?pooler=session',
       ],
       'postgres://user:hunter2@host/db?sslrootcert=%E2%80%AEno%C2%85such%E2%80%A8file',

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
+import { Authenticator } from '../../src/application/keys/authenticator.js';
 import { Connection } from '../support/connection.js';
 import { newPetJson } from '../support/fields.js';
 import { OPERATIONS } from '../support/operations.js';
@@ -59,6 +61,14 @@ describe('the headers Deprecation, Sunset and Link', () => {
       }
     },
   );
+});
+
+it('is counted by its key, unlike other operations', async () => {
+  const counted = await Service.start();
+  for (const target of ['/v1/pets', '/v1/pets/1', '/v1/pets/x']) await counted.send(target);
+  await counted.app.get(Authenticator).recordUses();
+  expect(await counted.app.get(ApiKeyService).callers()).toMatchObject([{ name: 'test', getPetCalls: 2 }]);
+  await counted.stop();
 });
 
 describe('the date of removal', () => {

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import Libsql from 'libsql';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
+import { PetRepository } from '../../src/application/pets/pet-repository.port.js';
 import { expectError } from '../support/error-body.js';
 import { newPetJson } from '../support/fields.js';
 import { Service } from '../support/service.js';
@@ -62,6 +63,17 @@ describe('the Idempotency-Key header', () => {
     expectError(await service.add('{}', headers), 'missing_field');
     expect((await service.add(newPetJson(), headers)).status).toBe(201);
   });
+});
+
+it('Idempotency-Keys are deleted once they have expired', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'setTimeout'] });
+  const service = await Service.start();
+  await service.add(newPetJson(), { 'Idempotency-Key': 'expiring' });
+  jest.setSystemTime(Date.now() + 86_400_001);
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(await service.app.get(PetRepository).deleteIdempotencyKeys(new Date())).toBe(0);
+  jest.useRealTimers();
+  await service.stop();
 });
 
 describe('while another process uses the SQLite file', () => {

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 /** The client of docs/client.md, which a person writes who has openapi.yaml and nothing else. */
 const CLIENT = /^```ts\n([^]*?)^```$/m.exec(readFileSync('docs/client.md', 'utf8'))?.[1] as string;
 
-/** The rest that the types allow: getPet, an optional header, a field that may be left out, the status and the codes that there are. */
+/** What else the types allow: getPet, an optional header, the status and the codes that there are; and what they do not. */
 const MORE = `${CLIENT}
 const { data: again } = await petstore.GET('/pets/{petId}', { params: { path: { petId: created.data.id } } });
 const { data: sold } = await petstore.POST('/pets', {
@@ -22,18 +22,23 @@ const { error: missing, response } = await petstore.GET('/pets/{petId}', { param
 const statuses: ('available' | 'pending' | 'sold')[] = [created.data.status, ...list.data.map((pet) => pet.status)];
 const code: 'pet_not_found' | undefined = missing?.code === 'pet_not_found' ? missing.code : undefined;
 console.log(JSON.stringify([again, sold, statuses, code, response.headers.get('sunset')]));
+export const mistakes = () => [
+  // @ts-expect-error No such status.
+  petstore.GET('/pets', { params: { query: { status: 'lost' } } }),
+  // @ts-expect-error No such status.
+  petstore.POST('/pets', { body: { name: 'Max', categoryId: 7, status: 'lost' } }),
+  // @ts-expect-error Not a number.
+  petstore.POST('/pets', { body: { name: 'Max', categoryId: '7' } }),
+  // @ts-expect-error categoryId is required.
+  petstore.POST('/pets', { body: { name: 'Max' } }),
+  // @ts-expect-error No such path.
+  petstore.GET('/pet'),
+  // @ts-expect-error No such field.
+  created.data.colour,
+];
 `;
 
 describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch', () => {
-  /** Mistakes that the types find: a part of the client, what stands in its place, and what the compiler says. */
-  const mistakes: [part: string, other: string, fault: RegExp][] = [
-    ["status: 'available'", "status: 'lost'", /Type '"lost"' is not assignable/],
-    ['categoryId: 42', "categoryId: '42'", /Type 'string' is not assignable to type 'number'/],
-    [', categoryId: 42', ", categoryId: 42, status: 'lost'", /Type '"lost"' is not assignable/],
-    [', categoryId: 42', '', /Property 'categoryId' is missing/],
-    ["'/pets'", "'/pet'", /not assignable/],
-    ['pet.name', 'pet.colour', /Property 'colour' does not exist/],
-  ];
   let folder: string;
   let service: Service;
   let program: ts.Program;
@@ -52,12 +57,8 @@ describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch'
     await run(process.execPath, ['node_modules/openapi-typescript/bin/cli.js', 'openapi.yaml', '-o', types]);
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     writeFileSync(join(folder, 'client.ts'), MORE.replace('127.0.0.1:3000', `127.0.0.1:${service.port}`));
-    for (const [index, [part, other]] of mistakes.entries()) {
-      writeFileSync(join(folder, `mistake-${index}.ts`), CLIENT.replace(part, other));
-    }
-    const names = ['petstore.ts', 'client.ts', ...mistakes.map((_mistake, index) => `mistake-${index}.ts`)];
     program = ts.createProgram(
-      names.map((name) => join(folder, name)),
+      ['petstore.ts', 'client.ts'].map((name) => join(folder, name)),
       {
         target: ts.ScriptTarget.ES2022,
         module: ts.ModuleKind.NodeNext,
@@ -89,11 +90,4 @@ describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch'
         '"pet_not_found","Thu, 05 Dec 2030 00:00:00 GMT"]\n',
     );
   });
-
-  it.each(mistakes.map(([part, other, fault], index) => ({ part, other, fault, index })))(
-    'does not compile with "$other" in place of "$part"',
-    ({ fault, index }) => {
-      expect(faults(`mistake-${index}.ts`)).toMatch(fault);
-    },
-  );
 });

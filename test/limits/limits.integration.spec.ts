@@ -134,15 +134,16 @@ describe('limits in Redis', () => {
   });
 
   it.each([
-    ['away', () => freePort().then((port) => `redis://:${PASSWORD}@127.0.0.1:${port}`)],
-    ['given with another password', () => Promise.resolve(url.replace(PASSWORD, 'hunter3'))],
-  ])('are those of the instance if Redis is %s, which the log and the metrics say', async (_how, otherUrl) => {
+    ['away', 'ECONNREFUSED', () => freePort().then((port) => `redis://:${PASSWORD}@127.0.0.1:${port}`)],
+    ['given with another password', 'WRONGPASS', () => Promise.resolve(url.replace(PASSWORD, 'hunter3'))],
+  ])('are those of the instance if Redis is %s, which the log and the metrics say', async (_how, reason, otherUrl) => {
     const port = await freePort();
     const RATE_LIMIT_URL = await otherUrl();
     const service = await serve({ RATE_LIMIT: '2', RATE_LIMIT_URL, METRICS_PORT: String(port) });
     const all = await statuses([service], 6, () => KEY);
     expect([count(all, 200), count(all, 429)]).toEqual([2, 4]);
     await until(() => warnings([service]) > 0);
+    expect(service.log).toContain(`is not available (${reason}): limits are not shared.`);
     expect(service.log).not.toContain('hunter');
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(metrics).toContain('\npetstore_limits_shared 0\n');

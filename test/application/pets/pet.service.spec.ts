@@ -97,6 +97,12 @@ describe('PetService', () => {
     }
   });
 
+  it('deletes idempotency keys that have expired, and says whether there were any', async () => {
+    await repository.add({ ...BELLA, status: 'available' }, { ...KEY, fingerprint: '', at: new Date(0) });
+    expect(await service.deleteExpiredIdempotencyKeys()).toBe(true);
+    expect(await service.deleteExpiredIdempotencyKeys()).toBe(false);
+  });
+
   it('replays a create that the first release has stored', async () => {
     // SHA-256 of ["Bella","1","available"].
     const fingerprint = 'e4e5ea37b39141149a332da82fb5e0c363cd220f99ae865f17202bda82830138';
