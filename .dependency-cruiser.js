@@ -22,7 +22,14 @@ export default {
       comment: 'Adapters are put together by the root, which they do not know: settings are handed to them.',
       severity: 'error',
       from: { path: '^src/adapters/' },
-      to: { path: '^(src/[^/]+|src/process/.+|ormconfig)\\.ts$' },
+      to: { path: '^(src/[^/]+|src/process/.+|ormconfig)\\.ts$', pathNot: '^src/settings\\.ts$' },
+    },
+    {
+      name: 'settings-are-a-type-to-adapters',
+      comment: 'They may name the type of the settings that they are handed.',
+      severity: 'error',
+      from: { path: '^src/adapters/' },
+      to: { path: '^src/settings\\.ts$', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'the-root-is-handed-down',

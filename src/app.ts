@@ -12,7 +12,7 @@ import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
 import type { Request } from './adapters/http/server/request.js';
 import { Log } from './adapters/log/log.js';
 import { AppModule } from './app.module.js';
-import { isTraced, type Settings } from './settings.js';
+import type { Settings } from './settings.js';
 
 /** Creates the application, for production and for every HTTP test; it does not listen yet. */
 export async function createApp(settings: Settings, log: Log): Promise<INestApplication> {
@@ -23,7 +23,7 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
     METRICS_PORT === undefined
       ? undefined
       : new (await import('./adapters/metrics/metrics.js')).Metrics(METRICS_PORT, METRICS_HOST);
-  const tracing = isTraced()
+  const tracing = settings.isTraced
     ? new (await import('./adapters/tracing/tracing.js')).Tracing(settings.DATABASE_URL.engine)
     : undefined;
   const observers = [metrics, tracing].filter((each) => each !== undefined);

@@ -191,6 +191,9 @@ export const SETTINGS = {
 export type Settings = {
   readonly [N in keyof typeof SETTINGS]:
     ReturnType<(typeof SETTINGS)[N]['parse']> | ((typeof SETTINGS)[N] extends { default: string } ? never : undefined);
+} & {
+  /** Whether a collector of OpenTelemetry is set. Its SDK reads the other variables of OpenTelemetry itself. */
+  readonly isTraced: boolean;
 };
 
 const ENTRIES = Object.entries<Setting<unknown>>(SETTINGS);
@@ -226,7 +229,12 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     return [name, text === undefined ? undefined : setting.parse(name, text)];
   });
   const given = Object.fromEntries(parsed) as Settings;
-  const settings = { ...given, API_KEYS: [...given.API_KEYS, ...given.API_KEYS_FILE] };
+  const collector = env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+  const settings = {
+    ...given,
+    API_KEYS: [...given.API_KEYS, ...given.API_KEYS_FILE],
+    isTraced: Boolean(collector) && env.OTEL_SDK_DISABLED !== 'true',
+  };
   if (settings.WEB_CONCURRENCY > 1 && settings.DATABASE_URL.engine === 'memory') {
     throw new UsageError(
       'WEB_CONCURRENCY must be 1 with DATABASE_URL=memory:, because each process would have its own pets.',
@@ -264,10 +272,4 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
 function shown(name: string, text: string | undefined): string {
   if (!text) return 'not set';
   return name === 'API_KEYS' ? 'set, not shown' : text.replace(/^(\w+:\/\/)[^/?#]*@/, '$1');
-}
-
-/** Whether a collector is set. The other variables of OpenTelemetry are read by its SDK. */
-export function isTraced(): boolean {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_SDK_DISABLED } = process.env;
-  return Boolean(OTEL_EXPORTER_OTLP_ENDPOINT || OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) && OTEL_SDK_DISABLED !== 'true';
 }

@@ -1,9 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import { type Logger, pino } from 'pino';
 import type { FinishedRequest } from '../../application/finished-request.js';
+import type { Settings } from '../../settings.js';
 import { openStdout } from './stdout.js';
 
-type LogSettings = Readonly<Record<'LOG_LEVEL' | 'NODE_ENV', string | undefined>>;
+type LogSettings = Pick<Settings, 'LOG_LEVEL' | 'NODE_ENV'>;
 
 /** The log: lines of JSON in production, and of text otherwise. */
 export class Log implements LoggerService {

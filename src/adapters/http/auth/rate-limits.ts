@@ -5,8 +5,8 @@ import { LRUCache } from 'lru-cache';
 import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
+import type { Settings } from '../../../settings.js';
 import { ApiError } from '../errors/api-error.js';
-import type { HttpSettings } from '../http-settings.js';
 import type { HeaderList } from '../json-response.js';
 import type { Request } from '../server/request.js';
 import type { Response } from '../server/response.js';
@@ -42,7 +42,7 @@ export class RateLimits implements OnApplicationShutdown {
   ) {}
 
   /** Creates the limiters of the settings. */
-  static async open(settings: HttpSettings): Promise<RateLimits> {
+  static async open(settings: Settings): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
     const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
-import { HttpSettings } from '../http-settings.js';
+import type { Settings } from '../../../settings.js';
+import { SETTINGS_TOKEN } from '../settings.token.js';
 import { openApiDocument } from './document.js';
 
 /** Where page.css and page.js are; `bundle.mjs` copies them beside the bundle. */
@@ -15,7 +16,7 @@ const POLICY =
 
 /** Serves Swagger UI at `/docs`, and `/openapi.json` and `/openapi.yaml`. Call it before `app.init()`. */
 export function serveDocs(app: NestExpressApplication): void {
-  const servers = [{ url: app.get(HttpSettings).PUBLIC_BASE_URL, description: 'This instance' }];
+  const servers = [{ url: app.get<Settings>(SETTINGS_TOKEN).PUBLIC_BASE_URL, description: 'This instance' }];
   app.use('/docs', (_request: Request, response: Response, next: NextFunction) => {
     response.set({ 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer' });
     next();

@@ -8,7 +8,8 @@ import {
   ResponseObject,
   SwaggerModule,
 } from '@nestjs/swagger';
-import { HttpSettings } from '../http-settings.js';
+import type { Settings } from '../../../settings.js';
+import { SETTINGS_TOKEN } from '../settings.token.js';
 import { ALWAYS, BY_STATUS, DEPRECATED, headers } from './headers.js';
 import { BODY_FAILURES, SHARED_FAILURES, UNREADABLE } from './responses.js';
 import { schemas, tags } from './schemas.js';
@@ -28,7 +29,7 @@ as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
 
 /** The OpenAPI document of the operations below `/v1`. */
 export function openApiDocument(app: INestApplication): OpenAPIObject {
-  const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = app.get(HttpSettings);
+  const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = app.get<Settings>(SETTINGS_TOKEN);
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Pet store')

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { NextFunction, Request } from 'express';
-import type { HttpSettings } from '../http-settings.js';
+import type { Settings } from '../../../settings.js';
 import type { Response } from '../server/response.js';
 
 /** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */
@@ -12,7 +12,7 @@ export const SUNSET = 'Thu, 05 Dec 2030 00:00:00 GMT';
 const logger = new Logger('getPet');
 
 /** Middleware that has every response on the path of getPet, errors included, say that it is deprecated. */
-export function deprecateGetPet({ PUBLIC_BASE_URL: baseUrl }: HttpSettings) {
+export function deprecateGetPet({ PUBLIC_BASE_URL: baseUrl }: Settings) {
   const docs = `${baseUrl.slice(0, -'/v1'.length)}/docs`;
   const links = `<${docs}>; rel="deprecation"; type="text/html", <${baseUrl}/pets>; rel="successor-version"`;
   return (request: Request, response: Response, next: NextFunction) => {

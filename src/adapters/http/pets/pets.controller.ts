@@ -1,14 +1,15 @@
-import { All, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { All, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type PageQuery, PetService } from '../../../application/pets/pet.service.js';
+import type { Settings } from '../../../settings.js';
 import type { Pet } from '../../../domain/pets/pet.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { namedTag } from '../docs/schemas.js';
 import { answerOtherMethod } from '../errors/unmatched.controller.js';
-import { HttpSettings } from '../http-settings.js';
 import { type CachedResponse, ResponseCache, sendJson } from '../json-response.js';
 import { Request } from '../server/request.js';
 import { Response } from '../server/response.js';
+import { SETTINGS_TOKEN } from '../settings.token.js';
 import { idempotencyKey } from './idempotency-key.js';
 import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe } from './page-query.pipe.js';
@@ -26,7 +27,7 @@ export class PetsController {
 
   constructor(
     private readonly pets: PetService,
-    private readonly settings: HttpSettings,
+    @Inject(SETTINGS_TOKEN) private readonly settings: Settings,
   ) {}
 
   @Get()

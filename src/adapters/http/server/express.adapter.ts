@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { databaseTimeout, DatabaseWait } from '../../../application/within.js';
+import type { Settings } from '../../../settings.js';
 import { ApiError } from '../errors/api-error.js';
-import type { HttpSettings } from '../http-settings.js';
 import { ConnectionQueue } from './connection-queue.js';
 import { headError, type ParserError, parserError, targetOf } from './request-head.js';
 import { Request } from './request.js';
@@ -18,7 +18,7 @@ import { closeGracefully } from './shutdown.js';
 export class PetStoreAdapter extends ExpressAdapter {
   private readonly queues = new Map<Socket, ConnectionQueue>();
 
-  constructor(private readonly settings: HttpSettings) {
+  constructor(private readonly settings: Settings) {
     const app = express();
     // Express reads these two when it creates its router, with the first middleware.
     app.enable('case sensitive routing');

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { HttpSettings } from '../http-settings.js';
+import type { Settings } from '../../../settings.js';
 import type { ConnectionQueue } from './connection-queue.js';
 
 /**
@@ -22,7 +22,7 @@ const logger = new Logger('http');
 export async function closeGracefully(
   server: Server,
   queues: ReadonlyMap<Socket, ConnectionQueue>,
-  { STOP_DELAY, STOP_TIMEOUT }: HttpSettings,
+  { STOP_DELAY, STOP_TIMEOUT }: Settings,
 ): Promise<void> {
   // Requests are handled as ever, but the service is not ready.
   if (server.listening) await delay(STOP_DELAY);
