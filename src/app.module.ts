@@ -1,7 +1,8 @@
-import { DynamicModule, FactoryProvider, Module } from '@nestjs/common';
+import { DynamicModule, Global, Module } from '@nestjs/common';
 import { HttpModule } from './adapters/http/http.module.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
-import type { DatabaseObserver } from './adapters/persistence/database-observer.js';
+import type { Log } from './adapters/log/log.js';
+import { type Observer, OBSERVERS } from './adapters/observer.js';
 import { PersistenceModule } from './adapters/persistence/persistence.module.js';
 import { ScheduledTasks } from './adapters/schedule/scheduled-tasks.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
@@ -11,32 +12,56 @@ import { PetRepository } from './application/pets/pet-repository.port.js';
 import { PetService } from './application/pets/pet.service.js';
 import type { Settings } from './settings.js';
 
+/** The log, and metrics and traces, which are loaded only if configured: they cost start time and memory. */
+@Global()
+@Module({})
+export class ObserversModule {
+  static of({ METRICS_PORT, METRICS_HOST, isTraced, DATABASE_URL }: Settings, log: Log): DynamicModule {
+    const metrics = async () => {
+      if (METRICS_PORT === undefined) return undefined;
+      const { Metrics } = await import('./adapters/metrics/metrics.js');
+      return new Metrics(METRICS_PORT, METRICS_HOST);
+    };
+    const tracing = async () => {
+      if (!isTraced) return undefined;
+      const { Tracing } = await import('./adapters/tracing/tracing.js');
+      return new Tracing(DATABASE_URL.engine);
+    };
+    const list = (...observers: (Observer | undefined)[]) => [log, ...observers].filter((each) => each !== undefined);
+    return {
+      module: ObserversModule,
+      providers: [
+        { provide: 'METRICS', useFactory: metrics },
+        { provide: 'TRACING', useFactory: tracing },
+        { provide: OBSERVERS, useFactory: list, inject: ['METRICS', 'TRACING'] },
+      ],
+      exports: [OBSERVERS],
+    };
+  }
+}
+
 /** The application services, which are plain classes, on the database that the settings name. */
 @Module({})
 export class ApplicationModule {
-  static of(settings: Settings, observers: readonly DatabaseObserver[]): DynamicModule {
+  static of(settings: Settings): DynamicModule {
     const { DATABASE_URL, API_KEYS } = settings;
+    const authenticator = (keys: ApiKeyRepository) => new Authenticator(keys, API_KEYS);
     return {
       module: ApplicationModule,
-      imports: [PersistenceModule.forUrl(DATABASE_URL, settings, together(observers))],
+      imports: [PersistenceModule.forUrl(DATABASE_URL, settings)],
       providers: [
-        provide(PetService, PetRepository),
-        provide(ApiKeyService, ApiKeyRepository),
-        provide(Authenticator, ApiKeyRepository, API_KEYS),
+        { provide: PetService, useFactory: (pets: PetRepository) => new PetService(pets), inject: [PetRepository] },
+        {
+          provide: ApiKeyService,
+          useFactory: (keys: ApiKeyRepository) => new ApiKeyService(keys),
+          inject: [ApiKeyRepository],
+        },
+        { provide: Authenticator, useFactory: authenticator, inject: [ApiKeyRepository] },
         ScheduledTasks,
       ],
       exports: [PetService, Authenticator],
     };
   }
-}
-
-/** Provides an application service with the port, and the settings, that it needs. */
-function provide<Port, Rest extends unknown[]>(
-  service: new (port: Port, ...rest: Rest) => object,
-  port: abstract new () => Port,
-  ...rest: Rest
-): FactoryProvider {
-  return { provide: service, useFactory: (adapter: Port) => new service(adapter, ...rest), inject: [port] };
 }
 
 /**
@@ -45,22 +70,9 @@ function provide<Port, Rest extends unknown[]>(
  */
 @Module({})
 export class AppModule {
-  /** `observers` see what the database does. */
-  static of(settings: Settings, observers: readonly DatabaseObserver[]): DynamicModule {
-    const application = ApplicationModule.of(settings, observers);
-    return {
-      module: AppModule,
-      imports: [application, HttpModule.of(settings, application, [PetsController])],
-      // For their lifecycle hooks.
-      providers: observers.map((observer) => ({ provide: observer.constructor, useValue: observer })),
-    };
+  static of(settings: Settings, log: Log): DynamicModule {
+    const application = ApplicationModule.of(settings);
+    const http = HttpModule.of(settings, application, [PetsController]);
+    return { module: AppModule, imports: [ObserversModule.of(settings, log), application, http] };
   }
-}
-
-/** Runs each query and commit inside all observers, the last one outermost. */
-function together(observers: readonly DatabaseObserver[]): DatabaseObserver {
-  return {
-    query: (summary, run) => observers.reduce((inner, each) => () => each.query(summary, inner), run)(),
-    commit: (pets, run) => observers.reduce((inner, each) => () => each.commit(pets, inner), run)(),
-  };
 }

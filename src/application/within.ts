@@ -18,19 +18,3 @@ export function within<T>(milliseconds: number, promise: Promise<T>, reason: () 
     promise.then(resolve, reject);
   });
 }
-
-/** The waits of one request for the database, which share a limit in milliseconds. */
-export class DatabaseWait {
-  private waited = 0;
-
-  constructor(private readonly limit: number) {}
-
-  /** Waits for the result; rejects with `DatabaseUnavailable` once the request has waited for too long in all. */
-  async for<T>(result: Promise<T>): Promise<T> {
-    const startedAt = performance.now();
-    // The first wait is limited already, by `Database.admit`.
-    const value = await (this.waited === 0 ? result : within(this.limit - this.waited, result));
-    this.waited += performance.now() - startedAt;
-    return value;
-  }
-}

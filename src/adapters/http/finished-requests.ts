@@ -1,29 +1,34 @@
 import type { NextFunction } from 'express';
-import type { FinishedRequest } from '../../application/finished-request.js';
+import type { FinishedRequest, Observer } from '../observer.js';
 import type { Request } from './server/request.js';
 import type { Response } from './server/response.js';
 
-/** Middleware that reports every finished request, parsed or not, to the observers. */
-export function observeRequests(observers: readonly { finish(request: FinishedRequest): void }[]) {
+/** Middleware that reports every request, parsed or not, to the observers. */
+export function observeRequests(observers: readonly Observer[]) {
+  const tracing = observers.find((observer) => 'begin' in observer);
   return (request: Request, response: Response, next: NextFunction) => {
     response.once('close', () => {
       const finished = finishedRequest(request, response);
-      for (const observer of observers) observer.finish(finished);
+      for (const observer of observers) observer.finish?.(finished);
     });
-    next();
+    if (!tracing?.begin) return next();
+    tracing.begin(request, (trace) => {
+      request.context.trace = trace;
+      next();
+    });
   };
 }
 
-function finishedRequest(request: Request, response: Response): FinishedRequest {
+function finishedRequest({ method, route, context }: Request, response: Response): FinishedRequest {
   return {
-    id: response.requestId,
-    method: request.method,
-    route: (request.route as { path: string } | undefined)?.path,
-    operation: request.operation ?? 'other',
+    id: context.id,
+    method,
+    route: (route as { path: string } | undefined)?.path,
+    operation: context.operation ?? 'other',
     status: response.headersSent ? response.statusCode : 0,
-    duration: performance.now() - request.startedAt,
-    key: request.apiKey?.name,
+    duration: performance.now() - context.startedAt,
+    key: context.key?.name,
     aborted: !response.writableFinished,
-    trace: request.trace,
+    trace: context.trace,
   };
 }

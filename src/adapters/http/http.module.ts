@@ -1,27 +1,33 @@
 import { DynamicModule, Module, Type } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import type { Settings } from '../../settings.js';
+import { type Observer, OBSERVERS } from '../observer.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { RateLimits } from './auth/rate-limits.js';
 import { DocsController } from './docs/docs.controller.js';
 import { ApiErrorFilter } from './errors/api-error.filter.js';
-import { UnmatchedController } from './errors/unmatched.controller.js';
 import { HealthController } from './health/health.controller.js';
 import { SETTINGS_TOKEN } from './settings.token.js';
+import { otherMethods, UnmatchedController } from './unmatched.js';
 
 /** The HTTP interface. */
 @Module({})
 export class HttpModule {
   /** `application` exports the services that the `controllers` of the resources need. */
-  static of(settings: Settings, application: DynamicModule, controllers: readonly Type[]): DynamicModule {
+  static of(settings: Settings, application: DynamicModule, controllers: readonly Type<object>[]): DynamicModule {
+    const all = [...controllers, HealthController, DocsController];
     return {
       module: HttpModule,
       imports: [application],
       // In the order of the routes: the one that matches everything is the last.
-      controllers: [...controllers, HealthController, DocsController, UnmatchedController],
+      controllers: [...all, ...otherMethods(all), UnmatchedController],
       providers: [
         { provide: SETTINGS_TOKEN, useValue: settings },
-        { provide: RateLimits, useFactory: () => RateLimits.open(settings) },
+        {
+          provide: RateLimits,
+          useFactory: (observers: readonly Observer[]) => RateLimits.open(settings, observers),
+          inject: [OBSERVERS],
+        },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_FILTER, useClass: ApiErrorFilter },
       ],

@@ -1,12 +1,34 @@
 import { applyDecorators, CanActivate, ExecutionContext, UseGuards } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiIncludeEndpoint, ApiOperation, type ApiOperationOptions, ApiQuery } from '@nestjs/swagger';
-import { ApiError } from './errors/api-error.js';
-import { parseQuery, type QueryParameters } from './query/parameters.js';
+import {
+  ApiIncludeEndpoint,
+  ApiOperation,
+  type ApiOperationOptions,
+  ApiQuery,
+  type ReferenceObject,
+  type SchemaObject,
+} from '@nestjs/swagger';
+import { quoted } from '../../application/errors.js';
+import { ApiError, throwFaults } from './errors/api-error.js';
+import { didYouMean } from './errors/did-you-mean.js';
 import type { Request } from './server/request.js';
 
 /** The operationId of a handler. */
 export const OperationId = Reflector.createDecorator<string>();
+
+/** An optional query parameter. */
+interface QueryParameter {
+  readonly description: string;
+  readonly schema: SchemaObject | ReferenceObject;
+  /** What an invalid value should be, such as `a number`; undefined if the value is valid. */
+  readonly fault?: (value: string) => string | undefined;
+}
+
+/** The query parameters of an operation, by name. */
+export type QueryParameters = Readonly<Record<string, QueryParameter>>;
+
+/** A query as Express parses it: a repeated parameter is an array. */
+export type Query = Readonly<Record<string, unknown>>;
 
 type OperationOptions = ApiOperationOptions & { readonly operationId: string; readonly query?: QueryParameters };
 
@@ -33,7 +55,7 @@ class OperationGuard implements CanActivate {
   canActivate(context: ExecutionContext): true {
     const request = context.getArgByIndex<Request>(0);
     if (!acceptsJson(request)) throw ApiError.of('not_acceptable');
-    if (!this.hasParameters && request.url.includes('?')) parseQuery(request.query, {});
+    if (!this.hasParameters && request.context.target.includes('?')) parseQuery(request.query, {});
     return true;
   }
 }
@@ -43,7 +65,32 @@ function acceptsJson(request: Request): boolean {
   const { accept } = request.headers;
   // An empty list excludes nothing.
   if (!accept) return true;
-  // Parameters besides the weight, such as a version or a charset, do not exclude JSON; `accepts` reads the header.
-  request.headers.accept = accept.replace(/;(?!\s*q=)[^;,]*/gi, '');
-  return request.accepts('application/json') !== false;
+  // Parameters besides the weight, such as a version or a charset, do not exclude JSON.
+  const headers = { accept: accept.replace(/;(?!\s*q=)[^;,]*/gi, '') };
+  return request.accepts.call({ headers } as Request, 'application/json') !== false;
+}
+
+/** The values by name. Throws an `ApiError` that names every parameter that is unknown, repeated or invalid. */
+export function parseQuery(query: Query, parameters: QueryParameters): Record<string, string> {
+  const names = Object.keys(parameters);
+  const faults: (() => ApiError)[] = [];
+  const values: Record<string, string> = {};
+  for (const [name, value] of Object.entries(query)) {
+    const parameter = names.includes(name) ? parameters[name] : undefined;
+    if (!parameter) {
+      const has = `It has ${names.join(', ') || 'none'}.`;
+      const isNone = () => `${quoted(name)} is not a query parameter of this operation. ${has}`;
+      faults.push(() => new ApiError('unknown_parameter', `${isNone()}${didYouMean(name, names)}`));
+      continue;
+    }
+    const [first = '', ...others] = [value].flat() as string[];
+    const fault = parameter.fault?.(first);
+    if (fault !== undefined) {
+      faults.push(() => new ApiError('invalid_parameter', `${name} must be ${fault}, not ${quoted(first)}.`));
+    }
+    if (others.length > 0) faults.push(() => new ApiError('repeated_parameter', `${name} must be given once.`));
+    values[name] = first;
+  }
+  throwFaults(faults);
+  return values;
 }

@@ -1,13 +1,13 @@
 import type { LoggerService } from '@nestjs/common';
 import { type Logger, pino } from 'pino';
-import type { FinishedRequest } from '../../application/finished-request.js';
 import type { Settings } from '../../settings.js';
+import type { FinishedRequest, Observer } from '../observer.js';
 import { openStdout } from './stdout.js';
 
 type LogSettings = Pick<Settings, 'LOG_LEVEL' | 'NODE_ENV'>;
 
 /** The log: lines of JSON in production, and of text otherwise. */
-export class Log implements LoggerService {
+export class Log implements LoggerService, Observer {
   private readonly pino: Logger;
 
   /** Writes to standard output by default; the default level is `info` in production, and `warn` otherwise. */

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { FinishedRequest } from '../../application/finished-request.js';
+import type { FinishedRequest, Observer } from '../observer.js';
 import { sendMetrics, serveMetrics } from './metrics-server.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
@@ -13,7 +13,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
  * The metrics of the service, served to Prometheus on a port of their own. A worker sends its metrics to the primary,
  * which serves those of all workers.
  */
-export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
+export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly registry = new Registry();
   private readonly deprecatedCalls = new Counter({
     name: 'petstore_deprecated_calls_total',
@@ -74,8 +74,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     return run();
   }
 
-  /** Adds the metric of whether the rate limits are shared by all instances. */
-  observeLimits(areShared: () => boolean): void {
+  shareLimits(areShared: () => boolean): void {
     new Gauge({
       name: 'petstore_limits_shared',
       help: 'Whether rate limits are shared by all instances: 1, or 0 while Redis is unreachable.',

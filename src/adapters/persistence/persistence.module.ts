@@ -1,7 +1,7 @@
 import { DynamicModule, Logger, Module, OnApplicationShutdown } from '@nestjs/common';
 import { ApiKeyRepository } from '../../application/keys/api-key-repository.port.js';
 import { PetRepository } from '../../application/pets/pet-repository.port.js';
-import { DatabaseObserver } from './database-observer.js';
+import { type Observer, OBSERVERS } from '../observer.js';
 import { DatabaseLimits, DatabaseUrl } from './database-url.js';
 import { MemoryApiKeyRepository } from './memory/memory-api-key.repository.js';
 import { MemoryPetRepository } from './memory/memory-pet.repository.js';
@@ -20,10 +20,11 @@ export abstract class OpenDatabase {
 export class PersistenceModule implements OnApplicationShutdown {
   constructor(private readonly database: OpenDatabase) {}
 
-  static forUrl(url: DatabaseUrl, limits: DatabaseLimits, observer?: DatabaseObserver): DynamicModule {
-    const open = () => openDatabase(url, limits, (message) => logger.warn(message), observer);
+  static forUrl(url: DatabaseUrl, limits: DatabaseLimits): DynamicModule {
+    const open = (observers: readonly Observer[]) =>
+      openDatabase(url, limits, (message) => logger.warn(message), observers);
     const providers = [
-      { provide: OpenDatabase, useFactory: open },
+      { provide: OpenDatabase, useFactory: open, inject: [OBSERVERS] },
       { provide: PetRepository, useFactory: ({ pets }: OpenDatabase) => pets, inject: [OpenDatabase] },
       { provide: ApiKeyRepository, useFactory: ({ keys }: OpenDatabase) => keys, inject: [OpenDatabase] },
     ];
@@ -40,14 +41,14 @@ export async function openDatabase(
   url: DatabaseUrl,
   limits: DatabaseLimits,
   report: (message: string) => void,
-  observer?: DatabaseObserver,
+  observers?: readonly Observer[],
 ): Promise<OpenDatabase> {
   if (url.engine === 'memory')
     return { pets: new MemoryPetRepository(), keys: new MemoryApiKeyRepository(), close: () => Promise.resolve() };
   const { Database } = await import('./typeorm/database.js');
   const { TypeOrmApiKeyRepository } = await import('./typeorm/keys/typeorm-api-key.repository.js');
   const { TypeOrmPetRepository } = await import('./typeorm/pets/typeorm-pet.repository.js');
-  const database = new Database(url, limits, report, observer);
+  const database = new Database(url, limits, report, observers);
   await database.open();
   return {
     pets: new TypeOrmPetRepository(database),

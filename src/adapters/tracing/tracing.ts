@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import {
   type Attributes,
@@ -21,9 +22,8 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
-import type { Request } from 'express';
-import type { FinishedRequest, TraceContext } from '../../application/finished-request.js';
 import { within } from '../../application/within.js';
+import type { FinishedRequest, Observer, TraceContext } from '../observer.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 /** How long a shutdown waits for the collector to accept the last spans, in milliseconds. */
@@ -42,7 +42,7 @@ diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore
 setGlobalErrorHandler(warn);
 
 /** Traces requests, commits and queries with the OpenTelemetry SDK, which reads the `OTEL_*` variables itself. */
-export class Tracing implements OnApplicationShutdown {
+export class Tracing implements Observer, OnApplicationShutdown {
   private readonly provider = new NodeTracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes(SERVICE))
@@ -60,8 +60,8 @@ export class Tracing implements OnApplicationShutdown {
   }
 
   /** Handles a request in a span, a child of the client's. Health checks are not traced. */
-  begin(request: Request & { trace?: TraceContext | undefined }, handle: () => void): void {
-    const { method = 'HTTP', path, headers } = request;
+  begin({ method = 'HTTP', url = '', headers }: IncomingMessage, handle: (trace?: TraceContext) => void): void {
+    const [path = ''] = url.split('?', 1);
     if (path.startsWith('/health/')) return context.with(ROOT_CONTEXT, handle);
     const attributes = {
       [semconv.ATTR_HTTP_REQUEST_METHOD]: method,
@@ -71,11 +71,9 @@ export class Tracing implements OnApplicationShutdown {
     const parent = propagation.extract(ROOT_CONTEXT, headers);
     const span = this.tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
     // Of one that is not sampled the log names no trace, which nobody could find.
-    if (span.isRecording()) {
-      request.trace = span.spanContext();
-      this.spans.set(request.trace, span);
-    }
-    context.with(trace.setSpan(parent, span), handle);
+    const started = span.isRecording() ? span.spanContext() : undefined;
+    if (started) this.spans.set(started, span);
+    context.with(trace.setSpan(parent, span), () => handle(started));
   }
 
   /** Ends the span of a request. */

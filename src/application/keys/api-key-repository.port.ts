@@ -45,7 +45,7 @@ export abstract class ApiKeyRepository {
   abstract add(key: ApiKey): Promise<void>;
 
   /** The key with this digest, even if it is revoked or expired; undefined if none has it. */
-  abstract find(digest: string): Promise<ApiKey | undefined>;
+  abstract find(digest: string, deadline?: number): Promise<ApiKey | undefined>;
 
   /** All keys, including revoked and expired ones, oldest first. */
   abstract list(): Promise<ApiKey[]>;

@@ -28,12 +28,12 @@ export class Authenticator {
   /**
    * The key with this text; rejects with `KeyRejected` if it does not exist, is revoked or expired. A cached
    * key is returned synchronously. The cache is valid until the database changes; PostgreSQL and MariaDB cannot tell
-   * without a query, so there it is valid for a few seconds.
+   * without a query, so there it is valid for a few seconds. `deadline` is that of `ApiKeyRepository.find`.
    */
-  authenticate(text: string): ApiKey | Promise<ApiKey> {
+  authenticate(text: string, deadline?: number): ApiKey | Promise<ApiKey> {
     const cached = this.cache.get(text);
     if (cached && cached.version === this.keys.version() && keyState(cached.key) === 'valid') return cached.key;
-    return this.check(text);
+    return this.check(text, deadline);
   }
 
   /** Notes that the key was used now, and whether for getPet. */
@@ -59,11 +59,11 @@ export class Authenticator {
     }
   }
 
-  private async check(text: string): Promise<ApiKey> {
+  private async check(text: string, deadline?: number): Promise<ApiKey> {
     // Before the read: the key may change during it. Its time in the cache begins here.
     const [version, start] = [this.keys.version(), performance.now()];
     const digest = digestOf(text);
-    const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest) : undefined);
+    const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest, deadline) : undefined);
     if (!key) throw new KeyRejected('invalid');
     const state = keyState(key);
     if (state !== 'valid') throw new KeyRejected(state);

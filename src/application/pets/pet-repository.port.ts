@@ -34,7 +34,8 @@ export interface Added {
 
 /**
  * The pets. Every method that returns a promise rejects with `DatabaseUnavailable` if the database does not answer in
- * time. `test/stores/*.contract.ts` and `test/http` have cases for every adapter.
+ * time: by the deadline, on the clock of `performance.now()`, or without one within the default of the adapter.
+ * `test/stores/*.contract.ts` and `test/http` have cases for every adapter.
  */
 export abstract class PetRepository {
   /**
@@ -46,13 +47,13 @@ export abstract class PetRepository {
    * the fingerprint differs. This also holds for concurrent calls on any instance; a call that would wait too long for
    * another one rejects with `IdempotencyInProgress`. A key whose pet was deleted counts as never stored.
    */
-  abstract add(pet: NewPet, key?: IdempotencyKey): Promise<Added>;
+  abstract add(pet: NewPet, key?: IdempotencyKey, deadline?: number): Promise<Added>;
 
   /** The pet with this id, which may be any int64; undefined if none has it. */
-  abstract find(id: bigint): Promise<Pet | undefined>;
+  abstract find(id: bigint, deadline?: number): Promise<Pet | undefined>;
 
   /** The pets that match, by descending id. Includes every pet whose `add` resolved before the call. */
-  abstract list(query: PetQuery): Promise<readonly Pet[]>;
+  abstract list(query: PetQuery, deadline?: number): Promise<readonly Pet[]>;
 
   /**
    * A number that changes with every committed change of the database, by any process: a result read at this number is

@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { isInt64 } from '../../domain/int64.js';
 import { DEFAULT_STATUS, NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
 import { CursorRejected, PetNotFound } from '../errors.js';
-import { fingerprint } from './fingerprint.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
 
 /** Which page to list. */
@@ -25,18 +25,18 @@ export interface PetPage {
 /** The idempotency key of a request; its scope is the digest of the API key. */
 export type SentIdempotencyKey = Pick<IdempotencyKey, 'scope' | 'key'>;
 
-/** The pattern of a cursor in the OpenAPI document. */
-export const CURSOR_PATTERN = '^[A-Za-z0-9_-]{16,64}$';
-
-/** The operations on pets. All of them reject with `DatabaseUnavailable` while the database does not answer. */
+/**
+ * The operations on pets. All of them reject with `DatabaseUnavailable` while the database does not answer, at the
+ * deadline at the latest; see `PetRepository`.
+ */
 export class PetService {
   constructor(private readonly pets: PetRepository) {}
 
   /** Lists a page; rejects with `CursorRejected` if the cursor is invalid or belongs to another filter. */
-  async list({ status, cursor, limit }: PageQuery): Promise<PetPage> {
+  async list({ status, cursor, limit }: PageQuery, deadline?: number): Promise<PetPage> {
     const maxId = cursor === undefined ? undefined : readCursor(cursor, status) - 1n;
     // One more than the page shows, to know whether another page follows.
-    const found = await this.pets.list({ status, maxId, limit: limit + 1 });
+    const found = await this.pets.list({ status, maxId, limit: limit + 1 }, deadline);
     const last = found.length > limit ? found[limit - 1] : undefined;
     return last ? { pets: found.slice(0, limit), next: writeCursor(last.id, status) } : { pets: found };
   }
@@ -46,14 +46,18 @@ export class PetService {
    * Rejects with `IdempotencyKeyReused` if the key was used with another payload, and with `IdempotencyInProgress` if
    * the first request with it does not finish in time.
    */
-  create(sent: Omit<NewPet, 'status'> & Partial<Pick<NewPet, 'status'>>, key?: SentIdempotencyKey): Promise<Added> {
+  create(
+    sent: Omit<NewPet, 'status'> & Partial<Pick<NewPet, 'status'>>,
+    key?: SentIdempotencyKey,
+    deadline?: number,
+  ): Promise<Added> {
     const pet = { ...sent, status: sent.status ?? DEFAULT_STATUS };
-    return this.pets.add(pet, key && { ...key, fingerprint: fingerprint(pet), at: new Date() });
+    return this.pets.add(pet, key && { ...key, fingerprint: fingerprint(pet), at: new Date() }, deadline);
   }
 
   /** The pet with this id, which may be any integer; rejects with `PetNotFound` if none has it. */
-  async get(id: bigint): Promise<Pet> {
-    const pet = isInt64(id) ? await this.pets.find(id) : undefined;
+  async get(id: bigint, deadline?: number): Promise<Pet> {
+    const pet = isInt64(id) ? await this.pets.find(id, deadline) : undefined;
     if (!pet) throw new PetNotFound();
     return pet;
   }
@@ -72,6 +76,19 @@ export class PetService {
   async deleteExpiredIdempotencyKeys(): Promise<boolean> {
     return (await this.pets.deleteIdempotencyKeys(new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME))) > 0;
   }
+}
+
+/**
+ * SHA-256 of the fields of a payload, in hexadecimal. A field that a later release adds is included by name and only if
+ * it is given, so that the stored fingerprints of payloads without it stay valid.
+ */
+export function fingerprint({ name, categoryId, status, ...later }: NewPet): string {
+  const given = Object.entries<unknown>(later).filter(([, value]) => value !== undefined);
+  given.sort(([field], [other]) => (field < other ? -1 : 1));
+  const json = JSON.stringify([name, categoryId, status, ...given], (_name, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+  return createHash('sha256').update(json).digest('hex');
 }
 
 /**

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { createHash } from 'node:crypto';
 import { MemoryPetRepository } from '../../../src/adapters/persistence/memory/memory-pet.repository.js';
 import { CursorRejected, IdempotencyKeyReused, PetNotFound } from '../../../src/application/errors.js';
-import { PageQuery, PetService, writeCursor } from '../../../src/application/pets/pet.service.js';
+import { fingerprint, PageQuery, PetService, writeCursor } from '../../../src/application/pets/pet.service.js';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.js';
-import { Pet, PET_STATUSES, PetStatus } from '../../../src/domain/pets/pet.js';
+import { NewPet, Pet, PET_STATUSES, PetStatus } from '../../../src/domain/pets/pet.js';
 
 const BELLA = { name: 'Bella', categoryId: 1n };
 const KEY = { scope: 'a'.repeat(64), key: 'one' };
@@ -108,5 +109,26 @@ describe('PetService', () => {
     const fingerprint = 'e4e5ea37b39141149a332da82fb5e0c363cd220f99ae865f17202bda82830138';
     await repository.add({ ...BELLA, status: 'available' }, { ...KEY, fingerprint, at: new Date() });
     expect((await service.create(BELLA, KEY)).replayed).toBe(true);
+  });
+});
+
+const SENT: NewPet = { name: 'Bella "B" 🐶', categoryId: 2n ** 63n - 1n, status: 'sold' };
+
+/** A pet with fields that a later release may add. */
+const later = (fields: object): NewPet => ({ ...SENT, ...fields });
+
+describe('the fingerprint of a payload', () => {
+  it('is what the first release has stored, in whatever order the fields come', () => {
+    const json = '["Bella \\"B\\" 🐶","9223372036854775807","sold"]';
+    const stored = createHash('sha256').update(json).digest('hex');
+    expect(fingerprint(SENT)).toBe(stored);
+    expect(fingerprint({ status: 'sold', categoryId: SENT.categoryId, name: SENT.name })).toBe(stored);
+    expect(fingerprint(later({ breed: undefined }))).toBe(stored);
+  });
+
+  it('differs with the name and the value of each later field, and not with their order', () => {
+    const payloads = [{}, { breed: 'x' }, { breed: 'y' }, { owner: 'x' }, { breed: null }, { age: 1 }];
+    expect(new Set(payloads.map((fields) => fingerprint(later(fields)))).size).toBe(payloads.length);
+    expect(fingerprint(later({ owner: 'x', breed: 'y' }))).toBe(fingerprint(later({ breed: 'y', owner: 'x' })));
   });
 });

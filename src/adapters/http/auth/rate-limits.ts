@@ -6,10 +6,11 @@ import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import type { Settings } from '../../../settings.js';
+import type { Observer } from '../../observer.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';
+import type { RequestContext } from '../request-context.js';
 import type { Request } from '../server/request.js';
-import type { Response } from '../server/response.js';
 import { connectRedis } from './redis.js';
 
 /** Finds the key of a request; fails with `KeyRejected` if there is no valid one. */
@@ -38,15 +39,16 @@ export class RateLimits implements OnApplicationShutdown {
     private readonly requests?: RateLimiterAbstract,
     private readonly failures?: RateLimiterAbstract,
     /** Through which instances share the limits. */
-    readonly redis?: Redis,
+    private readonly redis?: Redis,
   ) {}
 
   /** Creates the limiters of the settings. */
-  static async open(settings: Settings): Promise<RateLimits> {
+  static async open(settings: Settings, observers: readonly Observer[]): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
     const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
     const redis = url === undefined ? undefined : await connectRedis(url);
+    if (redis) for (const observer of observers) observer.shareLimits?.(() => redis.status === 'ready');
     const limiter = (name: string, points: number | undefined) => {
       if (points === undefined) return undefined;
       const options = { keyPrefix: `petstore:${name}`, points, duration: WINDOW };
@@ -64,8 +66,8 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /** Counts a request and adds the `RateLimit` headers to its response; throws `rate_limited` beyond the limit. */
-  countRequest({ digest }: ApiKey, { standing }: Response): Promise<unknown> | undefined {
-    return this.requests && consume(this.requests, 'key', digest).then((headers) => standing.push(...headers));
+  countRequest({ digest }: ApiKey, { responseHeaders }: RequestContext): Promise<unknown> | undefined {
+    return this.requests && consume(this.requests, 'key', digest).then((headers) => responseHeaders.push(...headers));
   }
 
   /**

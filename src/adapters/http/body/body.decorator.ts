@@ -1,8 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type Type } from '@nestjs/common';
 import { validateSync } from 'class-validator';
 import { quoted } from '../../../application/errors.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
+import type { RequestContext } from '../request-context.js';
 import { jsonMembers, type Member, shown } from './json-object.js';
 import { readJsonText } from './read-body.js';
 import { GIVEN } from './rules.js';
@@ -16,7 +18,9 @@ const OPTIONS = { stopAtFirstError: true, validationError: { target: false, valu
 export function JsonObject<Dto extends object>(dto: Type<Dto>): ParameterDecorator {
   return createParamDecorator(async (_data, context) => {
     const http = context.switchToHttp();
-    return parseDto(dto, jsonMembers(await readJsonText(http.getRequest(), http.getResponse())));
+    const request = http.getRequest<IncomingMessage & { readonly context: RequestContext }>();
+    const text = await request.context.waitForClient(readJsonText(request, http.getResponse()));
+    return parseDto(dto, jsonMembers(text));
   })();
 }
 

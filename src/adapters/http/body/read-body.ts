@@ -3,9 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse } from 'content-type';
 import { quoted } from '../../../application/errors.js';
 import { ApiError } from '../errors/api-error.js';
-
-/** The most bytes that a request body may have. */
-const MAX_BODY = 65_536;
+import { MAX_BODY } from '../errors/error-code.js';
 
 /**
  * Reads the JSON text of a request's body, empty if it has none. Rejects a body unless its headers declare

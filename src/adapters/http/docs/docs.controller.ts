@@ -1,9 +1,7 @@
-import { All, Controller, Get, Redirect, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get, Redirect } from '@nestjs/common';
 import { Public } from '../auth/auth.guard.js';
-import { answerOtherMethod } from '../errors/unmatched.controller.js';
 
-/** Redirects / to the docs page, and rejects other methods than those that `serveDocs` serves. */
+/** Redirects / to the docs page. */
 @Public()
 @Controller()
 export class DocsController {
@@ -13,8 +11,9 @@ export class DocsController {
     // The decorator redirects.
   }
 
-  @All(['', 'docs', 'openapi.json', 'openapi.yaml'])
-  otherMethod(@Req() request: Request, @Res() response: Response): void {
-    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
+  /** Named here for their other methods alone: `serveDocs` serves them. */
+  @Get(['docs', 'openapi.json', 'openapi.yaml'])
+  served(): void {
+    // Express does not get here.
   }
 }

@@ -1,5 +1,5 @@
 import { ArgumentsHost, Catch, ExceptionFilter, HttpException, Logger } from '@nestjs/common';
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import {
   CursorRejected,
   IdempotencyInProgress,
@@ -8,14 +8,9 @@ import {
   PetNotFound,
   DatabaseUnavailable,
 } from '../../../application/errors.js';
+import type { RequestContext } from '../request-context.js';
 import { ApiError, RETRY_AFTER, sendError } from './api-error.js';
 import { ERRORS } from './error-code.js';
-
-/** What the server adds to Express's response and request. */
-interface Known {
-  readonly requestId: string;
-  readonly req: { readonly error?: ApiError };
-}
 
 /** Sends every error, the framework's own included, as an Error body. */
 @Catch()
@@ -23,14 +18,16 @@ export class ApiErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
   catch(error: unknown, host: ArgumentsHost): void {
-    const response = host.switchToHttp().getResponse<Response & Known>();
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request & { readonly context: RequestContext }>();
+    const response = http.getResponse<Response>();
     // `ConnectionQueue.fail` has sent an error meanwhile, as the body was malformed: nothing can be sent after it.
-    if (response.writableEnded && response.req.error) return;
+    if (response.writableEnded && !request.complete) return;
     const apiError = apiErrorOf(error);
-    if (apiError.code === 'internal_error') this.logger.error(error, { request: response.requestId });
+    if (apiError.code === 'internal_error') this.logger.error(error, { request: request.context.id });
     // The client has received a part of another response.
     if (!response.headersSent) sendError(response, apiError);
-    else if (!response.writableEnded) response.req.destroy();
+    else if (!response.writableEnded) request.destroy();
   }
 }
 

@@ -1,3 +1,8 @@
+/** The most bytes of a body, of a target (RFC 9110, section 4.1, asks for 8,000), and of a target and headers. */
+export const MAX_BODY = 65_536;
+export const MAX_TARGET = 12_288;
+export const MAX_HEAD = 16_384;
+
 /**
  * The closed list of error codes: the HTTP status of each (RFC 9110, section 15; RFC 6585), and its message if that is
  * always the same.
@@ -31,13 +36,16 @@ export const ERRORS = {
   not_acceptable: [406, 'Responses of this service are application/json, which the Accept header must allow.'],
   request_timeout: [408, 'The request did not arrive in time.'],
   idempotency_in_progress: [409, 'A request with this Idempotency-Key is in progress. Try again.'],
-  body_too_large: [413, 'The body must have at most 65536 bytes.'],
-  uri_too_long: [414, 'The request target must have at most 12288 bytes.'],
+  body_too_large: [413, `The body must have at most ${MAX_BODY} bytes.`],
+  uri_too_long: [414, `The request target must have at most ${MAX_TARGET} bytes.`],
   unsupported_media_type: [415],
   expectation_failed: [417, 'The only supported expectation is "Expect: 100-continue".'],
   idempotency_key_reused: [422, 'This Idempotency-Key was already used with a different request body.'],
   rate_limited: [429],
-  headers_too_large: [431, 'The target and the headers of a request must have at most 16,384 bytes.'],
+  headers_too_large: [
+    431,
+    `The target and the headers of a request must have at most ${MAX_HEAD.toLocaleString('en')} bytes.`,
+  ],
   internal_error: [500, 'Internal error. Quote the X-Request-Id when you report it.'],
   service_unavailable: [503, 'The database is not available. Try again.'],
 } as const satisfies Readonly<Record<string, readonly [status: number, message?: string]>>;

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { NextFunction, Request } from 'express';
+import type { NextFunction } from 'express';
 import type { Settings } from '../../../settings.js';
-import type { Response } from '../server/response.js';
+import type { Request } from '../server/request.js';
 
 /** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */
 const DEPRECATION = '@1795132800';
@@ -15,9 +15,9 @@ const logger = new Logger('getPet');
 export function deprecateGetPet({ PUBLIC_BASE_URL: baseUrl }: Settings) {
   const docs = `${baseUrl.slice(0, -'/v1'.length)}/docs`;
   const links = `<${docs}>; rel="deprecation"; type="text/html", <${baseUrl}/pets>; rel="successor-version"`;
-  return (request: Request, response: Response, next: NextFunction) => {
-    if (/^\/v1\/pets\/[^/]+$/.test(request.path))
-      response.standing.push('Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links);
+  return ({ path, context }: Request, _response: unknown, next: NextFunction) => {
+    if (/^\/v1\/pets\/[^/]+$/.test(path))
+      context.responseHeaders.push('Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links);
     next();
   };
 }

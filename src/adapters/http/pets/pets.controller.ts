@@ -1,25 +1,17 @@
-import { All, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Headers, Inject, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type PageQuery, PetService } from '../../../application/pets/pet.service.js';
-import type { Settings } from '../../../settings.js';
 import type { Pet } from '../../../domain/pets/pet.js';
+import type { Settings } from '../../../settings.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { namedTag } from '../docs/schemas.js';
-import { answerOtherMethod } from '../errors/unmatched.controller.js';
-import { type CachedResponse, ResponseCache, sendJson } from '../json-response.js';
-import { Request } from '../server/request.js';
-import { Response } from '../server/response.js';
+import { type JsonResponse, ResponseCache } from '../json-response.js';
+import { type AuthenticatedContext, Context } from '../request-context.js';
 import { SETTINGS_TOKEN } from '../settings.token.js';
-import { idempotencyKey } from './idempotency-key.js';
 import { NewPetDto } from './new-pet.dto.js';
-import { PageQueryPipe } from './page-query.pipe.js';
-import { PetIdPipe } from './pet-id.pipe.js';
+import { PageQueryPipe, parseIdempotencyKey, PetIdPipe } from './parameters.js';
 import { CreatePetOperation, GetPetOperation, ListPetsOperation } from './pets.docs.js';
 
-/**
- * The operations on pets. Responses are sent by `sendJson` instead of returned: int64s must be exact, and Node 20 has
- * no `JSON.rawJSON`.
- */
 @ApiTags(namedTag('pets', 'The animals of the catalogue.'))
 @Controller('v1/pets')
 export class PetsController {
@@ -32,56 +24,41 @@ export class PetsController {
 
   @Get()
   @ListPetsOperation
-  async listPets(
+  listPets(
     @Query(PageQueryPipe) query: PageQuery,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    const read = () => request.databaseWait.for(this.page(query));
-    const { body, headers } = await this.cache.get(request.url, this.pets.version(), read);
-    sendJson(response, 200, body, headers);
+    @Context() context: AuthenticatedContext,
+  ): JsonResponse | Promise<JsonResponse> {
+    return this.cache.get(context.target, this.pets.version(), () => this.page(query, context.deadline));
   }
 
   @Post()
   @CreatePetOperation
   async createPet(
     @JsonObject(NewPetDto) newPet: NewPetDto,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    const { pet, replayed } = await request.databaseWait.for(this.pets.create(newPet, idempotencyKey(request)));
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+    @Context() { key, deadline }: AuthenticatedContext,
+  ): Promise<JsonResponse> {
+    const { pet, replayed } = await this.pets.create(newPet, parseIdempotencyKey(idempotencyKey, key), deadline);
     const location = ['Location', `${this.settings.PUBLIC_BASE_URL}/pets/${pet.id}`];
-    sendJson(response, 201, petJson(pet), replayed ? [...location, 'Idempotent-Replayed', 'true'] : location);
-  }
-
-  @All()
-  otherMethod(@Req() request: Request, @Res() response: Response): void {
-    answerOtherMethod(request, response, 'GET, HEAD, POST, OPTIONS');
+    return { body: petJson(pet), headers: replayed ? [...location, 'Idempotent-Replayed', 'true'] : location };
   }
 
   /** Deprecated. To remove it, remove also `deprecation.ts`, and the count of its calls: `getPetCalls`. */
   @Get(':petId')
   @GetPetOperation
-  async getPet(
+  getPet(
     @Param('petId', PetIdPipe) id: bigint,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    const read = async () => ({ body: petJson(await request.databaseWait.for(this.pets.get(id))), headers: [] });
-    const { body } = await this.cache.get(request.url, this.pets.version(), read);
-    sendJson(response, 200, body);
-  }
-
-  @All(':petId')
-  otherMethodOfPet(@Req() request: Request, @Res() response: Response): void {
-    answerOtherMethod(request, response, 'GET, HEAD, OPTIONS');
+    @Context() context: AuthenticatedContext,
+  ): JsonResponse | Promise<JsonResponse> {
+    const read = async () => ({ body: petJson(await this.pets.get(id, context.deadline)) });
+    return this.cache.get(context.target, this.pets.version(), read);
   }
 
   /** A page, and the link to the next one (RFC 8288), whose base is never the Host header. */
-  private async page(query: PageQuery): Promise<CachedResponse> {
-    const { pets, next } = await this.pets.list(query);
+  private async page(query: PageQuery, deadline: number): Promise<JsonResponse> {
+    const { pets, next } = await this.pets.list(query, deadline);
     const body = `[${pets.map(petJson).join(',')}]`;
-    if (next === undefined) return { body, headers: [] };
+    if (next === undefined) return { body };
     const status = query.status === undefined ? '' : `&status=${query.status}`;
     const target = `${this.settings.PUBLIC_BASE_URL}/pets?limit=${query.limit}${status}&cursor=${next}`;
     return { body, headers: ['Link', `<${target}>; rel="next"`] };

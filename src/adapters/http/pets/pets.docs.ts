@@ -17,7 +17,7 @@ import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
-import { MAX_LIMIT, PAGE_QUERY } from './page-query.pipe.js';
+import { MAX_LIMIT, PAGE_QUERY } from './parameters.js';
 
 const EXAMPLE = { id: 1, name: 'Bella', categoryId: 42, status: 'available' };
 

@@ -19,12 +19,14 @@ export class ConnectionQueue {
 
   /** The response to the latest request; undefined once both are complete, to free their memory. */
   private latest: Response | undefined;
+  /** The response to a malformed request, which is the last. */
+  private failed: { readonly response: Response; readonly error: ApiError } | undefined;
   private isStopping = false;
 
-  /** `handle` is called with each response whose request is at the head of the queue. */
+  /** `handle` is called with each response whose request is at the head of the queue, and what is malformed in it. */
   constructor(
     private readonly socket: Socket,
-    private readonly handle: (response: Response) => void,
+    private readonly handle: (response: Response, error: ApiError | undefined) => void,
   ) {
     // Node removes its listeners at CONNECT: an error without one ends the process.
     socket.on('error', ignore);
@@ -57,16 +59,17 @@ export class ConnectionQueue {
   }
 
   /**
-   * Sends an error as the last response: to the request whose body is malformed, else after the pending ones. `request`
-   * carries the error if the latest request is complete, or there is none.
+   * Sends an error as the last response: to the request whose body is malformed, else, for `request`, after the pending
+   * ones.
    */
   fail(error: ApiError, request: Request): void {
     this.stopReading();
     if (!this.socket.writable) return;
     const { latest, current } = this;
-    if (!latest || latest.req.complete)
-      return this.add(new Response(Object.assign(request, { error, complete: true })));
-    latest.req.error = error;
+    const isOfLatest = latest?.req.complete === false;
+    const response = isOfLatest ? latest : new Response(Object.assign(request, { complete: true }));
+    this.failed = { response, error };
+    if (!isOfLatest) return this.add(response);
     latest.shouldKeepAlive = false;
     // If the response was sent before the whole body had arrived:
     if (!current && this.pending.length === 0) this.linger();
@@ -87,7 +90,7 @@ export class ConnectionQueue {
       response.assignSocket(this.socket);
       response.once('finish', () => response.emit('close'));
     }
-    this.handle(response);
+    this.handle(response, this.failed?.response === response ? this.failed.error : undefined);
   }
 
   private readonly next = (): void => {

@@ -2,11 +2,14 @@ import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { databaseTimeout, DatabaseWait } from '../../../application/within.js';
+import { databaseTimeout } from '../../../application/within.js';
 import type { Settings } from '../../../settings.js';
 import { ApiError } from '../errors/api-error.js';
+import { MAX_HEAD } from '../errors/error-code.js';
+import { type JsonResponse, sendJson } from '../json-response.js';
+import { RequestContext } from '../request-context.js';
 import { ConnectionQueue } from './connection-queue.js';
-import { headError, type ParserError, parserError, targetOf } from './request-head.js';
+import { headError, originForm, type ParserError, parserError, targetOf } from './request-head.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
 import { closeGracefully } from './shutdown.js';
@@ -43,6 +46,7 @@ export class PetStoreAdapter extends ExpressAdapter {
       requestTimeout: REQUEST_TIMEOUT,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
       connectionsCheckingInterval: 1_000,
+      maxHeaderSize: MAX_HEAD,
       requireHostHeader: false,
       // By default only the first one of several Host or Authorization headers would be seen.
       joinDuplicateHeaders: true,
@@ -59,7 +63,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     server.on('connection', (socket) => {
       // By `maxConnections` a worker would hand it back to the primary, which would offer it again, for ever.
       if (this.queues.size >= MAX_CONNECTIONS) return void socket.destroy();
-      this.queues.set(socket, new ConnectionQueue(socket, (response) => this.handle(response)));
+      this.queues.set(socket, new ConnectionQueue(socket, this.handle));
       socket.once('close', () => this.queues.delete(socket));
     });
     server.on('connect', (request: Request, socket: Socket) =>
@@ -78,13 +82,21 @@ export class PetStoreAdapter extends ExpressAdapter {
     return closeGracefully(this.httpServer, this.queues, this.settings);
   }
 
-  private handle(response: Response): void {
-    const { req: request } = response;
-    request.databaseWait = new DatabaseWait(databaseTimeout(this.settings));
-    request.error ??= headError(request);
-    if (request.error) response.shouldKeepAlive = false;
-    // `app.ts` passes on the error, whatever the path is; but in some invalid targets Express finds none, or throws.
-    if (request.error) request.url = /^\/[!"$-~]*/.exec(request.url)?.[0] ?? '/';
-    this.getInstance<express.Express>()(request, response);
+  /** Sends what a handler returns; Nest has set the status of its route. */
+  override reply(response: Response, result: JsonResponse): void {
+    sendJson(response, response.statusCode, result);
   }
+
+  private readonly handle = (response: Response, malformed: ApiError | undefined): void => {
+    const { req: request } = response;
+    const { url, headers } = request;
+    const error = malformed ?? headError(request);
+    // `app.ts` passes it on.
+    if (error) response.shouldKeepAlive = false;
+    const target = originForm(url, error === undefined);
+    request.context = new RequestContext(headers, target, error, databaseTimeout(this.settings));
+    // Express reads the target nowhere else.
+    request.url = target;
+    this.getInstance<express.Express>()(request, response);
+  };
 }

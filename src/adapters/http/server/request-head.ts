@@ -1,8 +1,6 @@
 import { ApiError } from '../errors/api-error.js';
+import { MAX_TARGET } from '../errors/error-code.js';
 import type { Request } from './request.js';
-
-/** The longest request target, in bytes; RFC 9110, section 4.1, asks for 8,000 at least. */
-const MAX_TARGET = 12_288;
 
 /** The value of a Host header: a host, which may be empty, and a port (RFC 3986, section 3.2.2). */
 const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
@@ -13,7 +11,7 @@ const ORIGIN = /^https?:\/\/[^/?#]+\/?/i;
 /** What Node's `clientError` event passes on. */
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly reason?: string };
 
-/** Validates the head of a request that Node's parser accepted; if it is valid, `url` is in origin-form afterwards. */
+/** Validates the head of a request that Node's parser accepted. */
 export function headError(request: Request): ApiError | undefined {
   const { url, httpVersion, headers } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
@@ -33,14 +31,20 @@ export function headError(request: Request): ApiError | undefined {
   if (!target.startsWith('/') || target.includes('#')) {
     return bad('The request target must be a path and, optionally, a query (RFC 9112, section 3.2).');
   }
-  request.url = target;
+  return undefined;
+}
+
+/** The target in origin-form, as Express can route it. Of an invalid one only what precedes the first fault is left. */
+export function originForm(url: string, isValid: boolean): string {
+  if (!isValid) return /^\/[!"$-~]*/.exec(url)?.[0] ?? '/';
+  const target = url.replace(ORIGIN, '/');
   try {
-    decodeURIComponent(request.path);
+    decodeURIComponent(target.split('?', 1)[0] ?? '');
+    return target;
   } catch {
     // Express could not decode the path, which has a malformed escape: that is no protocol error, but usually a 404.
-    request.url = encodeURI(target);
+    return encodeURI(target);
   }
-  return undefined;
 }
 
 /** What to respond to an error of Node's `clientError` event. */

@@ -1,7 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
-import { setImmediate as immediate } from 'node:timers/promises';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { ClientError, late } from '../../../application/errors.js';
+import { endOfTurn } from '../../../application/turn.js';
+import { observeCommit } from '../../observer.js';
 import { Database, WorkKind } from './database.js';
 
 interface Pending<Item, Result> {
@@ -39,13 +40,13 @@ export class Batcher<Item, Result> {
     this.maxInFlight = database.dialect.isServer ? 2 : 1;
   }
 
-  add(item: Item): Promise<Result> {
-    const add = (deadline: number) =>
+  add(item: Item, deadline?: number): Promise<Result> {
+    const add = (until: number) =>
       new Promise<Result>((resolve, reject) => {
-        this.pending.push({ item, deadline, trace: new AsyncResource('Batcher'), resolve, reject });
+        this.pending.push({ item, deadline: until, trace: new AsyncResource('Batcher'), resolve, reject });
         this.schedule();
       });
-    return this.database.admit(add);
+    return this.database.admit(add, deadline);
   }
 
   private schedule(): void {
@@ -59,9 +60,8 @@ export class Batcher<Item, Result> {
   }
 
   private async flush(): Promise<void> {
-    // In the first turn the guard holds the requests that arrive, until all are read; in the second they are here.
-    await immediate();
-    await immediate();
+    await endOfTurn();
+    await endOfTurn();
     const all = this.pending.splice(0, MAX_BATCH);
     const now = performance.now();
     for (const { deadline, reject } of all) if (deadline <= now) reject(late());
@@ -81,7 +81,7 @@ export class Batcher<Item, Result> {
     const { database, kind, summary, work } = this;
     const run = () => database.run(kind, summary, (manager) => work(manager, items), deadline);
     try {
-      return await (kind === 'read' ? run() : database.observer.commit(items.length, run));
+      return await (kind === 'read' ? run() : observeCommit(database.observers, items.length, run));
     } catch (error) {
       const isFaultOfAnItem = error instanceof QueryFailedError || error instanceof ClientError;
       if (items.length === 1 || !isFaultOfAnItem) return items.map(() => error as Error);

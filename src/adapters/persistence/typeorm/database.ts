@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { DatabaseUnavailable, late, UsageError } from '../../../application/errors.js';
+import { endOfTurn } from '../../../application/turn.js';
 import { databaseTimeout, within } from '../../../application/within.js';
-import { UNOBSERVED } from '../database-observer.js';
+import { type Observer, observeQuery } from '../../observer.js';
 import { DatabaseLimits, LastingUrl } from '../database-url.js';
 import { collectGarbage, createDatabaseFile } from '../sqlite-file.js';
 import { closing, dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
@@ -42,7 +43,7 @@ export class Database {
     url: LastingUrl,
     private readonly limits: DatabaseLimits,
     private readonly report: (message: string) => void,
-    readonly observer = UNOBSERVED,
+    readonly observers: readonly Observer[] = [],
   ) {
     this.state = new DatabaseState(() => this.connect(), report);
     this.url = createDatabaseFile(url);
@@ -71,17 +72,17 @@ export class Database {
   }
 
   /** Runs work of a request with a deadline; rejects at once if too many are pending, which would fill the memory. */
-  admit<T>(work: (deadline: number) => Promise<T>): Promise<T> {
+  admit<T>(work: (deadline: number) => Promise<T>, deadline = performance.now() + this.timeout): Promise<T> {
     if (this.pending >= this.limits.MAX_WAITING) {
       const error = new DatabaseUnavailable(`${this.limits.MAX_WAITING} requests wait for the database already.`);
       this.state.failed(error);
       return Promise.reject(error);
     }
     this.pending++;
-    const running = work(performance.now() + this.timeout);
+    const running = work(deadline);
     const settled = () => void this.pending--;
     void running.then(settled, settled);
-    return within(this.timeout, running).catch((error: Error) => {
+    return within(deadline - performance.now(), running).catch((error: Error) => {
       if (error instanceof DatabaseUnavailable) this.state.failed(error);
       throw error;
     });
@@ -93,14 +94,15 @@ export class Database {
    */
   run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
     if (deadline === undefined) return this.admit((until) => this.run(kind, summary, work, until));
-    return this.observer.query(summary, () => this.retry(kind, work, deadline));
+    return observeQuery(this.observers, summary, () => this.retry(kind, work, deadline));
   }
 
   /** See `PetRepository.version`. */
   version(): number | undefined {
     try {
       // Read once per turn of the event loop: a read costs a tenth of a cached response.
-      if (this.latestVersion === undefined && this.readVersion) setImmediate(() => (this.latestVersion = undefined));
+      if (this.latestVersion === undefined && this.readVersion)
+        void endOfTurn().then(() => (this.latestVersion = undefined));
       return (this.latestVersion ??= this.readVersion?.());
     } catch {
       // The read that follows rejects with the reason.

@@ -22,8 +22,8 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     });
   }
 
-  find(digest: string): Promise<ApiKey | undefined> {
-    return this.finds.add(digest);
+  find(digest: string, deadline?: number): Promise<ApiKey | undefined> {
+    return this.finds.add(digest, deadline);
   }
 
   list(): Promise<ApiKey[]> {

@@ -47,18 +47,18 @@ export class TypeOrmPetRepository extends PetRepository {
     this.lists = new Batcher<PetQuery, readonly Pet[]>(database, 'read', 'SELECT pet', listAll);
   }
 
-  add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
+  add(newPet: NewPet, key?: IdempotencyKey, deadline?: number): Promise<Added> {
     // A copy: the caller may change it.
     const pet = { ...newPet };
-    return key ? this.addOnce({ pet, key }) : this.adds.add(pet);
+    return key ? this.addOnce({ pet, key }, deadline) : this.adds.add(pet, deadline);
   }
 
-  find(id: bigint): Promise<Pet | undefined> {
-    return this.finds.add(id);
+  find(id: bigint, deadline?: number): Promise<Pet | undefined> {
+    return this.finds.add(id, deadline);
   }
 
-  list({ status, maxId = INT64_MAX, limit }: PetQuery): Promise<readonly Pet[]> {
-    return this.lists.add({ status, maxId, limit });
+  list({ status, maxId = INT64_MAX, limit }: PetQuery, deadline?: number): Promise<readonly Pet[]> {
+    return this.lists.add({ status, maxId, limit }, deadline);
   }
 
   version(): number | undefined {
@@ -78,11 +78,11 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.database.run('transaction', 'DELETE idempotency_key', (manager) => deleteKeys(manager, before));
   }
 
-  private async addOnce(addition: Addition): Promise<Added> {
+  private async addOnce(addition: Addition, deadline?: number): Promise<Added> {
     const end = performance.now() + TWIN_TIMEOUT;
     for (let batcher = this.addsOnce; ; batcher = this.retries) {
       try {
-        return await batcher.add(addition);
+        return await batcher.add(addition, deadline);
       } catch (error) {
         if (!(error instanceof IdempotencyInProgress) || performance.now() > end) throw error;
         await delay(TWIN_PAUSE);

@@ -1,7 +1,10 @@
 import type { PipeTransform } from '@nestjs/common';
-import { CURSOR_PATTERN, type PageQuery } from '../../../application/pets/pet.service.js';
+import { PetNotFound } from '../../../application/errors.js';
+import type { PageQuery, SentIdempotencyKey } from '../../../application/pets/pet.service.js';
+import type { ApiKey } from '../../../domain/keys/api-key.js';
 import { isPetStatus, PET_STATUSES } from '../../../domain/pets/pet.js';
-import { parseQuery, type Query, type QueryParameters } from '../query/parameters.js';
+import { ApiError } from '../errors/api-error.js';
+import { parseQuery, type Query, type QueryParameters } from '../operation.js';
 import { PET_STATUS } from './new-pet.dto.js';
 
 /** How many pets a page has if the client does not say, and how many it may have at most. */
@@ -25,7 +28,7 @@ export const PAGE_QUERY: QueryParameters = {
   cursor: {
     description: `Where the page begins; absent for the first page. It comes from the \`Link\` header of the \
 previous page, is opaque, valid for the same \`status\` only, and does not expire.`,
-    schema: { type: 'string', pattern: CURSOR_PATTERN },
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{16,64}$' },
   },
 };
 
@@ -35,4 +38,24 @@ export class PageQueryPipe implements PipeTransform<Query, PageQuery> {
     const { limit = DEFAULT_LIMIT, status, cursor } = parseQuery(query, PAGE_QUERY);
     return { limit: Number(limit), status: status as PageQuery['status'], cursor };
   }
+}
+
+/** Parses a petId. A malformed one is 404, like that of a pet that does not exist. */
+export class PetIdPipe implements PipeTransform<string, bigint> {
+  transform(text: string): bigint {
+    // An int64 has at most 19 digits.
+    if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(text)) throw new PetNotFound();
+    return BigInt(text);
+  }
+}
+
+/**
+ * Parses `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), if it was sent. No pipe, as a fault of it comes
+ * behind those of the body.
+ */
+export function parseIdempotencyKey(key: string | undefined, scope: ApiKey): SentIdempotencyKey | undefined {
+  if (key === undefined) return undefined;
+  // Several are joined with a comma and a space.
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw ApiError.of('invalid_idempotency_key');
+  return { scope: scope.digest, key };
 }
