@@ -8,7 +8,7 @@ import { observeRequests } from './adapters/http/finished-requests.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
-import type { Request } from './adapters/http/server/request.js';
+import type { Request } from './adapters/http/request.js';
 import { Log } from './adapters/log/log.js';
 import { type Observer, OBSERVERS } from './adapters/observer.js';
 import { AppModule } from './app.module.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { distance } from 'fastest-levenshtein';
 import { redisUrl } from './adapters/http/auth/redis.js';
+import { nearName } from './adapters/http/errors/did-you-mean.js';
 import { databaseUrl } from './adapters/persistence/database-url.js';
 import { quoted, UsageError } from './application/errors.js';
 import { fail, Finding, ok, warn } from './application/finding.js';
@@ -250,8 +250,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
 export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[] {
   const misspelt = Object.keys(env).flatMap((given) => {
     if (given in SETTINGS) return [];
-    const isNear = (name: string) => distance(given.toUpperCase(), name) <= Math.max(1, Math.floor(name.length / 6));
-    const [near] = ENTRIES.find(([name]) => isNear(name)) ?? [];
+    const near = nearName(given, Object.keys(SETTINGS), 1 / 6);
     return near ? [warn(given, 'No setting has this name.', `Did you mean ${near}?`)] : [];
   });
   try {
@@ -259,7 +258,7 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
     const found = `${short} configured with less than 32 characters.`;
     const advice = 'Keys of 32 random characters or more cannot be guessed; "petstore keys create" makes one.';
     return [
-      ...ENTRIES.map(([name, setting]) => ok(name, shown(name, env[name] || setting.default))),
+      ...ENTRIES.map(([name, setting]) => ok(name, withoutSecrets(name, env[name] || setting.default))),
       ...(short > 0 ? [warn('API keys', found, advice)] : []),
       ...misspelt,
     ];
@@ -269,7 +268,7 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
 }
 
 /** The value of a setting without keys, user and password. */
-function shown(name: string, text: string | undefined): string {
+function withoutSecrets(name: string, text: string | undefined): string {
   if (!text) return 'not set';
   return name === 'API_KEYS' ? 'set, not shown' : text.replace(/^(\w+:\/\/)[^/?#]*@/, '$1');
 }

@@ -64,7 +64,7 @@ export async function supervise(settings: Settings): Promise<void> {
   });
   if (METRICS_PORT !== undefined) {
     const { clusterMetrics, serveMetrics } = await import('../adapters/metrics/metrics-server.js');
-    await serveMetrics(METRICS_PORT, METRICS_HOST, clusterMetrics);
+    await serveMetrics(METRICS_PORT, METRICS_HOST, clusterMetrics, (error) => log.error(error, 'metrics'));
   }
   if (RATE_LIMIT ?? AUTH_FAILURE_LIMIT) {
     const { RateLimiterClusterMaster } = await import('rate-limiter-flexible');

@@ -1,6 +1,6 @@
 import type { NextFunction } from 'express';
 import type { FinishedRequest, Observer } from '../observer.js';
-import type { Request } from './server/request.js';
+import type { Request } from './request.js';
 import type { Response } from './server/response.js';
 
 /** Middleware that reports every request, parsed or not, to the observers. */

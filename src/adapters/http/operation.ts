@@ -11,7 +11,7 @@ import {
 import { quoted } from '../../application/errors.js';
 import { ApiError, throwFaults } from './errors/api-error.js';
 import { didYouMean } from './errors/did-you-mean.js';
-import type { Request } from './server/request.js';
+import type { Request } from './request.js';
 
 /** The operationId of a handler. */
 export const OperationId = Reflector.createDecorator<string>();

@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Settings } from '../../settings.js';
 import type { FinishedRequest, Observer } from '../observer.js';
 import { openStdout } from './stdout.js';
@@ -9,6 +9,9 @@ type LogSettings = Pick<Settings, 'LOG_LEVEL' | 'NODE_ENV'>;
 /** The log: lines of JSON in production, and of text otherwise. */
 export class Log implements LoggerService, Observer {
   private readonly pino: Logger;
+  private readonly output: DestinationStream;
+  private now = 0;
+  private nowText = '';
 
   /** Writes to standard output by default; the default level is `info` in production, and `warn` otherwise. */
   constructor({ LOG_LEVEL, NODE_ENV }: LogSettings, write?: (line: string) => void) {
@@ -16,6 +19,7 @@ export class Log implements LoggerService, Observer {
     const output = write
       ? { write }
       : openStdout((lines) => this.warn('Log lines dropped: stdout was not being read.', { lines }, 'log'));
+    this.output = json ? output : { write: (line) => output.write(readable(line)) };
     this.pino = pino(
       {
         level: LOG_LEVEL ?? (json ? 'info' : 'warn'),
@@ -23,23 +27,24 @@ export class Log implements LoggerService, Observer {
         timestamp: pino.stdTimeFunctions.isoTime,
         formatters: { level: (label) => ({ level: label }) },
       },
-      json ? output : { write: (line) => output.write(readable(line)) },
+      this.output,
     );
   }
 
   /** Logs a finished request, at debug if it is a successful health check. */
   finish({ id, method, route, status, duration, key, aborted, trace }: FinishedRequest): void {
-    this.pino[route?.startsWith('/health/') && status < 400 ? 'debug' : 'info']({
-      request: id,
-      method,
-      route,
-      status: status || undefined,
-      ms: Math.round(duration * 1000) / 1000,
-      key,
-      aborted: aborted || undefined,
-      trace_id: trace?.traceId,
-      span_id: trace?.spanId,
-    });
+    const level = route?.startsWith('/health/') && status < 400 ? 'debug' : 'info';
+    if (!this.pino.isLevelEnabled(level)) return;
+    // Not by pino, which takes three times as long. Only the name of a key can have a character that must be escaped.
+    let line = `{"level":"${level}","time":"${this.isoTime()}","request":"${id}"`;
+    if (method !== undefined) line += `,"method":"${method}"`;
+    if (route !== undefined) line += `,"route":"${route}"`;
+    if (status > 0) line += `,"status":${status}`;
+    line += `,"ms":${Math.round(duration * 1000) / 1000}`;
+    if (key !== undefined) line += `,"key":${JSON.stringify(key)}`;
+    if (aborted) line += ',"aborted":true';
+    if (trace) line += `,"trace_id":"${trace.traceId}","span_id":"${trace.spanId}"`;
+    this.output.write(`${line}}\n`);
   }
 
   info(message: string, fields: object): void {
@@ -58,6 +63,13 @@ export class Log implements LoggerService, Observer {
   error(message: unknown, ...more: unknown[]): void {
     // An error at startup is also thrown, and `main.ts` prints it.
     if (!String(more.at(-1)).endsWith('ExceptionHandler')) this.write('error', message, more);
+  }
+
+  /** The time to the millisecond. Its text is made once for all lines of a millisecond. */
+  private isoTime(): string {
+    const now = Date.now();
+    if (now !== this.now) [this.now, this.nowText] = [now, new Date(now).toISOString()];
+    return this.nowText;
   }
 
   /** Nest's loggers pass a message, then fields or a stack, and the context last. */

@@ -12,13 +12,25 @@ const TIMEOUT = 1_000;
 
 type Metrics = MetricObjectWithValues<MetricValue<string>>[];
 
-/** Serves metrics to Prometheus at `/metrics` on a port of their own. */
-export async function serveMetrics(port: number, host: string, metrics: () => Promise<string>): Promise<Server> {
+/** Is told why metrics could not be collected. */
+type Report = (error: Error) => void;
+
+/** Serves metrics to Prometheus at `/metrics` on a port of their own; 500 if they cannot be collected. */
+export async function serveMetrics(
+  port: number,
+  host: string,
+  metrics: () => Promise<string>,
+  report: Report,
+): Promise<Server> {
   const server = createServer(({ url }, response) => {
     if (url !== '/metrics') response.writeHead(404).end();
     else {
       const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE };
-      void metrics().then((text) => response.writeHead(200, headers).end(text));
+      const send = (text: string) => response.writeHead(200, headers).end(text);
+      metrics().then(send, (error: Error) => {
+        report(error);
+        response.writeHead(500).end();
+      });
     }
   });
   // Does not keep the process alive.
@@ -28,10 +40,10 @@ export async function serveMetrics(port: number, host: string, metrics: () => Pr
 }
 
 /** Makes this worker send its metrics whenever the primary requests them. */
-export function sendMetrics(registry: Registry): void {
+export function sendMetrics(registry: Registry, report: Report): void {
   const send = async () =>
     process.send?.({ metrics: await registry.getMetricsAsJSON() }, undefined, {}, () => undefined);
-  process.on('message', (message) => message === METRICS && void send());
+  process.on('message', (message) => message === METRICS && void send().catch(report));
 }
 
 /** The metrics of all workers, aggregated; without those of a worker that does not answer in time. */

@@ -1,10 +1,12 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FinishedRequest, Observer } from '../observer.js';
 import { sendMetrics, serveMetrics } from './metrics-server.js';
 import packageJson from '../../../package.json' with { type: 'json' };
+
+const logger = new Logger('metrics');
 
 /** Buckets of durations, in seconds. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -87,8 +89,9 @@ export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationS
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    if (cluster.isWorker) sendMetrics(this.registry);
-    else this.server = await serveMetrics(this.port, this.host, () => this.registry.metrics());
+    const report = (error: Error) => logger.error(error);
+    if (cluster.isWorker) sendMetrics(this.registry, report);
+    else this.server = await serveMetrics(this.port, this.host, () => this.registry.metrics(), report);
   }
 
   onApplicationShutdown(): void {

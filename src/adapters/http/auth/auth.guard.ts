@@ -4,7 +4,7 @@ import { Authenticator } from '../../../application/keys/authenticator.js';
 import { KeyRejected } from '../../../application/errors.js';
 import { endOfTurn } from '../../../application/turn.js';
 import { OperationId } from '../operation.js';
-import { Request } from '../server/request.js';
+import { Request } from '../request.js';
 import { RateLimits } from './rate-limits.js';
 
 /** Marks a controller whose routes need no API key. */

@@ -9,8 +9,7 @@ import type { Settings } from '../../../settings.js';
 import type { Observer } from '../../observer.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';
-import type { RequestContext } from '../request-context.js';
-import type { Request } from '../server/request.js';
+import type { Request, RequestContext } from '../request.js';
 import { connectRedis } from './redis.js';
 
 /** Finds the key of a request; fails with `KeyRejected` if there is no valid one. */

@@ -1,11 +1,10 @@
-import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type Type } from '@nestjs/common';
 import { validateSync } from 'class-validator';
 import { quoted } from '../../../application/errors.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
-import type { RequestContext } from '../request-context.js';
-import { jsonMembers, type Member, shown } from './json-object.js';
+import type { Request } from '../request.js';
+import { describeValue, jsonMembers, type Member } from './json-object.js';
 import { readJsonText } from './read-body.js';
 import { GIVEN } from './rules.js';
 
@@ -18,8 +17,11 @@ const OPTIONS = { stopAtFirstError: true, validationError: { target: false, valu
 export function JsonObject<Dto extends object>(dto: Type<Dto>): ParameterDecorator {
   return createParamDecorator(async (_data, context) => {
     const http = context.switchToHttp();
-    const request = http.getRequest<IncomingMessage & { readonly context: RequestContext }>();
-    const text = await request.context.waitForClient(readJsonText(request, http.getResponse()));
+    const request = http.getRequest<Request>();
+    const begun = performance.now();
+    const text = await readJsonText(request, http.getResponse());
+    // What the client takes to send its body is not taken from the time of the database.
+    request.context.deadline += performance.now() - begun;
     return parseDto(dto, jsonMembers(text));
   })();
 }
@@ -42,7 +44,7 @@ function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]
     } else if (given.has(name)) {
       faults.push(() => new ApiError('duplicate_field', `${name} must be given once.`));
     } else if (rule !== undefined) {
-      faults.push(() => new ApiError('invalid_field', `${rule.replace(GIVEN, () => shown(value))}.`));
+      faults.push(() => new ApiError('invalid_field', `${rule.replace(GIVEN, () => describeValue(value))}.`));
     }
     given.add(name);
   }

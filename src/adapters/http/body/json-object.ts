@@ -33,7 +33,7 @@ export function jsonMembers(text: string): Member[] {
   const tokens = text.match(TOKEN) ?? [];
   const [first = ''] = tokens;
   if (first !== '{') {
-    throw new ApiError('invalid_body', `The body must be a JSON object, not ${shown(valueOf(first))}.`);
+    throw new ApiError('invalid_body', `The body must be a JSON object, not ${describeValue(valueOf(first))}.`);
   }
   const members: Member[] = [];
   let depth = 0;
@@ -51,7 +51,7 @@ export function jsonMembers(text: string): Member[] {
 }
 
 /** A value as a message shows it. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (typeof value === 'string') return quoted(value);
   if (value instanceof NumberLiteral) return value.text.length > 40 ? `${value.text.slice(0, 40)}…` : value.text;
   if (Array.isArray(value)) return 'an array';

@@ -1,5 +1,5 @@
 import { ArgumentsHost, Catch, ExceptionFilter, HttpException, Logger } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import {
   CursorRejected,
   IdempotencyInProgress,
@@ -8,7 +8,7 @@ import {
   PetNotFound,
   DatabaseUnavailable,
 } from '../../../application/errors.js';
-import type { RequestContext } from '../request-context.js';
+import type { Request } from '../request.js';
 import { ApiError, RETRY_AFTER, sendError } from './api-error.js';
 import { ERRORS } from './error-code.js';
 
@@ -19,7 +19,7 @@ export class ApiErrorFilter implements ExceptionFilter {
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<Request & { readonly context: RequestContext }>();
+    const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     // `ConnectionQueue.fail` has sent an error meanwhile, as the body was malformed: nothing can be sent after it.
     if (response.writableEnded && !request.complete) return;

@@ -2,14 +2,24 @@ import { distance } from 'fastest-levenshtein';
 
 /** ` Did you mean "…"?` if one of the known names is near the given one, else nothing. */
 export function didYouMean(given: string, known: readonly string[]): string {
-  const near = known.find((name) => isNear(given.toLowerCase(), name.toLowerCase()));
+  const near = nearName(given, known, 1 / 3);
   return near === undefined ? '' : ` Did you mean "${near}"?`;
 }
 
-/** Whether few letters are inserted, missing or wrong, or the letters are the same in another order. */
-function isNear(given: string, name: string): boolean {
+/**
+ * A known name of which at most this share of the letters, or one, are inserted, missing or wrong, or whose letters are
+ * given in another order.
+ */
+export function nearName(given: string, known: readonly string[], share: number): string | undefined {
+  const [text, letters] = [given.toLowerCase(), sorted(given)];
   // The distance to a text of 64 KiB would take milliseconds.
-  if (given.length > 2 * name.length) return false;
-  const letters = (text: string) => [...text].sort().join('');
-  return distance(given, name) <= name.length / 3 || letters(given) === letters(name);
+  return known.find(
+    (name) =>
+      given.length <= 2 * name.length &&
+      (distance(text, name.toLowerCase()) <= Math.max(1, share * name.length) || letters === sorted(name)),
+  );
+}
+
+function sorted(text: string): string {
+  return [...text.toLowerCase()].sort().join('');
 }

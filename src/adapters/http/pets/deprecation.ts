@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { NextFunction } from 'express';
 import type { Settings } from '../../../settings.js';
-import type { Request } from '../server/request.js';
+import type { Request } from '../request.js';
 
 /** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */
 const DEPRECATION = '@1795132800';

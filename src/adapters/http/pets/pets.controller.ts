@@ -6,7 +6,7 @@ import type { Settings } from '../../../settings.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { namedTag } from '../docs/schemas.js';
 import { type JsonResponse, ResponseCache } from '../json-response.js';
-import { type AuthenticatedContext, Context } from '../request-context.js';
+import { type AuthenticatedContext, Context } from '../request.js';
 import { SETTINGS_TOKEN } from '../settings.token.js';
 import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe, parseIdempotencyKey, PetIdPipe } from './parameters.js';

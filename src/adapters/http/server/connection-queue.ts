@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { ApiError, sendError } from '../errors/api-error.js';
-import type { Request } from './request.js';
+import type { Request } from '../request.js';
 import { Response } from './response.js';
 
 /** The most pending requests of a connection; what a client pipelines beyond them is not handled. */

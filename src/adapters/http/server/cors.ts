@@ -1,6 +1,6 @@
 import cors from 'cors';
 import type { RequestHandler } from 'express';
-import type { Request } from './request.js';
+import type { Request } from '../request.js';
 
 /** The response headers that a page's script may read, besides those it always may. */
 const EXPOSED =

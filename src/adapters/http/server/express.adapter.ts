@@ -7,10 +7,9 @@ import type { Settings } from '../../../settings.js';
 import { ApiError } from '../errors/api-error.js';
 import { MAX_HEAD } from '../errors/error-code.js';
 import { type JsonResponse, sendJson } from '../json-response.js';
-import { RequestContext } from '../request-context.js';
 import { ConnectionQueue } from './connection-queue.js';
 import { headError, originForm, type ParserError, parserError, targetOf } from './request-head.js';
-import { Request } from './request.js';
+import { Request, RequestContext } from '../request.js';
 import { Response } from './response.js';
 import { closeGracefully } from './shutdown.js';
 

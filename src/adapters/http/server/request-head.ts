@@ -1,6 +1,6 @@
 import { ApiError } from '../errors/api-error.js';
 import { MAX_TARGET } from '../errors/error-code.js';
-import type { Request } from './request.js';
+import type { Request } from '../request.js';
 
 /** The value of a Host header: a host, which may be empty, and a port (RFC 3986, section 3.2.2). */
 const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;

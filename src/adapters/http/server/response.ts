@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http';
 import express from 'express';
 import { MAX_BODY } from '../errors/error-code.js';
-import type { Request } from './request.js';
+import type { Request } from '../request.js';
 
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
 const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse, 'prototype'> &

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import express from 'express';
 import type { ApiKey } from '../../domain/keys/api-key.js';
 import type { TraceContext } from '../observer.js';
 import type { ApiError } from './errors/api-error.js';
@@ -9,7 +11,7 @@ const ACCEPTED_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** What is known of a request from the moment it is handled. Nothing else is set on a request for others to read. */
 export class RequestContext {
-  /** When it was handled, on the clock of `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   readonly startedAt = performance.now();
 
   /** The client's own `X-Request-Id` if it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */
@@ -17,6 +19,9 @@ export class RequestContext {
 
   /** Headers of its response with any status, errors included: names and values in turn. Middleware adds to them. */
   readonly responseHeaders: string[];
+
+  /** Until when it may wait for the database, on the clock of `performance.now()`. Reading a body moves it. */
+  deadline: number;
 
   /** The operation of the interface that the guard has found. */
   operation: string | undefined;
@@ -27,8 +32,6 @@ export class RequestContext {
   /** Where it stands in a trace, if it is traced. */
   trace: TraceContext | undefined;
 
-  private waitEnd: number;
-
   constructor(
     headers: IncomingHttpHeaders,
     /** The request target in origin-form, which identifies a cached response. */
@@ -37,23 +40,9 @@ export class RequestContext {
     readonly error: ApiError | undefined,
     databaseTimeout: number,
   ) {
-    const id = headers['x-request-id'];
-    this.id = typeof id === 'string' && ACCEPTED_REQUEST_ID.test(id) ? id : randomUUID();
+    this.id = ACCEPTED_REQUEST_ID.exec(String(headers['x-request-id'] ?? ''))?.[0] ?? randomUUID();
     this.responseHeaders = ['X-Request-Id', this.id, 'X-Content-Type-Options', 'nosniff'];
-    this.waitEnd = this.startedAt + databaseTimeout;
-  }
-
-  /** Until when the database may be waited for, on the clock of `performance.now()`. */
-  get deadline(): number {
-    return this.waitEnd;
-  }
-
-  /** Waits for the client, by which the deadline moves: a body may take longer to arrive than the database may. */
-  async waitForClient<T>(promise: Promise<T>): Promise<T> {
-    const begun = performance.now();
-    const result = await promise;
-    this.waitEnd += performance.now() - begun;
-    return result;
+    this.deadline = this.startedAt + databaseTimeout;
   }
 }
 
@@ -62,5 +51,17 @@ export type AuthenticatedContext = RequestContext & { readonly key: ApiKey };
 
 /** The context of the request, as a parameter of a handler: `@Context() context: AuthenticatedContext`. */
 export const Context = createParamDecorator(
-  (_data, host: ExecutionContext) => host.switchToHttp().getRequest<{ context: RequestContext }>().context,
+  (_data, host: ExecutionContext) => host.switchToHttp().getRequest<Request>().context,
 );
+
+// eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
+const ExpressRequest = IncomingMessage as unknown as Omit<typeof IncomingMessage, 'prototype'> &
+  (new (socket: Socket) => express.Request);
+
+export class Request extends ExpressRequest {
+  /** The adapter sets it when it handles the request. */
+  declare context: RequestContext;
+}
+
+// Request inherits from Express's prototype, and that from Node's.
+Object.setPrototypeOf(Request.prototype, express.request);
