@@ -72,8 +72,10 @@ describe('the log of requests', () => {
   it('names the route by its template, and no key unless one was accepted', async () => {
     await service.send('/v1/pets/17', { method: 'PROPFIND' });
     await service.send('/v1/pets', { key: false });
-    const [first, second] = await requestLines(2);
+    await service.send('/v1/nowhere');
+    const [first, second, third] = await requestLines(3);
     expect(first).toMatchObject({ method: 'PROPFIND', route: '/v1/pets/:petId', status: 405, key: 'test' });
+    expect(third).not.toHaveProperty('route');
     expect(second).toMatchObject({ route: '/v1/pets', status: 401 });
     expect(second).not.toHaveProperty('key');
   });

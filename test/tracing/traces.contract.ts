@@ -30,7 +30,7 @@ export function describeTraces(kind: StoreKind): void {
     let lines: readonly LogLine[];
 
     /** The line of the request with this id in the log. */
-    const lineOf = (id: string) => lines.find(({ request, route }) => request === id && route !== undefined);
+    const lineOf = (id: string) => lines.find(({ request, ms }) => request === id && ms !== undefined);
 
     /** The span of the request with this id. */
     const spanOf = (id: string): CollectedSpan =>

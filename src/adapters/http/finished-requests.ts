@@ -2,6 +2,7 @@ import type { NextFunction } from 'express';
 import type { FinishedRequest, Observer } from '../observer.js';
 import type { Request } from './request.js';
 import type { Response } from './server/response.js';
+import { UNMATCHED } from './unmatched.js';
 
 /** Middleware that reports every request, parsed or not, to the observers. */
 export function observeRequests(observers: readonly Observer[]) {
@@ -20,10 +21,11 @@ export function observeRequests(observers: readonly Observer[]) {
 }
 
 function finishedRequest({ method, route, context }: Request, response: Response): FinishedRequest {
+  const { path } = (route ?? {}) as { path?: string };
   return {
     id: context.id,
     method,
-    route: (route as { path: string } | undefined)?.path,
+    route: path === UNMATCHED ? undefined : path,
     operation: context.operation ?? 'other',
     status: response.headersSent ? response.statusCode : 0,
     duration: performance.now() - context.startedAt,

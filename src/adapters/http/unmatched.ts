@@ -6,10 +6,13 @@ import { Public } from './auth/auth.guard.js';
 import { ApiError } from './errors/api-error.js';
 import type { JsonResponse } from './json-response.js';
 
+/** The path of what no route matched. */
+export const UNMATCHED = '/{*path}';
+
 /** Matches every path without a route, so that the guard rejects a request without a key before the 404. */
 @Controller()
 export class UnmatchedController {
-  @All('{*path}')
+  @All(UNMATCHED)
   unmatched(): never {
     throw ApiError.of('route_not_found');
   }
