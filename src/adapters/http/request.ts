@@ -50,9 +50,7 @@ export class RequestContext {
 export type AuthenticatedContext = RequestContext & { readonly key: ApiKey };
 
 /** The context of the request, as a parameter of a handler: `@Context() context: AuthenticatedContext`. */
-export const Context = createParamDecorator(
-  (_data, host: ExecutionContext) => host.switchToHttp().getRequest<Request>().context,
-);
+export const Context = createParamDecorator((_data, host: ExecutionContext) => host.getArgByIndex<Request>(0).context);
 
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
 const ExpressRequest = IncomingMessage as unknown as Omit<typeof IncomingMessage, 'prototype'> &

@@ -112,8 +112,7 @@ const later = (fields: object): NewPet => ({ ...SENT, ...fields });
 
 describe('the fingerprint of a payload', () => {
   it('is what the first release has stored, in whatever order the fields come', () => {
-    const json = '["Bella \\"B\\" 🐶","9223372036854775807","sold"]';
-    const stored = createHash('sha256').update(json).digest('hex');
+    const stored = createHash('sha256').update('["Bella \\"B\\" 🐶","9223372036854775807","sold"]').digest('hex');
     expect(fingerprint(SENT)).toBe(stored);
     expect(fingerprint({ status: 'sold', categoryId: SENT.categoryId, name: SENT.name })).toBe(stored);
     expect(fingerprint(later({ breed: undefined }))).toBe(stored);

@@ -28,11 +28,10 @@ export class AuthGuard implements CanActivate {
   async canActivate(host: ExecutionContext): Promise<boolean> {
     if (this.reflector.get(Public, host.getClass())) return true;
     await endOfTurn();
-    const request = host.switchToHttp().getRequest<Request>();
+    const request = host.getArgByIndex<Request>(0);
     const { context } = request;
     context.operation = this.reflector.get<string | undefined>(OperationId.KEY, host.getHandler());
-    const { deadline } = context;
-    const check = () => this.authenticator.authenticate(bearerToken(request), deadline);
+    const check = () => this.authenticator.authenticate(bearerToken(request), context.deadline);
     context.key = await this.limits.authenticate(request, check);
     this.authenticator.noteUse(context.key, context.operation === 'getPet');
     await this.limits.countRequest(context.key, context);

@@ -26,7 +26,7 @@ export class ApiError extends ClientError {
 /** Sends an error as its Error body. */
 export function sendError(response: ServerResponse, { code, message, headers }: ApiError): void {
   const [status] = ERRORS[code];
-  sendJson(response, status, { body: JSON.stringify({ code, message, status }), headers });
+  sendJson(response, { status, body: JSON.stringify({ code, message, status }), headers });
 }
 
 /** The most faults that a message names, so that it stays shorter than the request. */

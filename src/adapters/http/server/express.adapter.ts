@@ -81,9 +81,9 @@ export class PetStoreAdapter extends ExpressAdapter {
     return closeGracefully(this.httpServer, this.queues, this.settings);
   }
 
-  /** Sends what a handler returns; Nest has set the status of its route. */
+  /** Sends what a handler returns. */
   override reply(response: Response, result: JsonResponse): void {
-    sendJson(response, response.statusCode, result);
+    sendJson(response, result);
   }
 
   private readonly handle = (response: Response, malformed: ApiError | undefined): void => {

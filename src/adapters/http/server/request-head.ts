@@ -39,7 +39,7 @@ export function originForm(url: string, isValid: boolean): string {
   if (!isValid) return /^\/[!"$-~]*/.exec(url)?.[0] ?? '/';
   const target = url.replace(ORIGIN, '/');
   try {
-    decodeURIComponent(target.split('?', 1)[0] ?? '');
+    if (target.includes('%')) decodeURIComponent(target.split('?', 1)[0] ?? '');
     return target;
   } catch {
     // Express could not decode the path, which has a malformed escape: that is no protocol error, but usually a 404.
