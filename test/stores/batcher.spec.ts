@@ -4,11 +4,11 @@ import { Batcher } from '../../src/adapters/persistence/typeorm/batcher.js';
 import { DatabaseUnavailable, IdempotencyInProgress } from '../../src/application/errors.js';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
 
-/** A database that runs all work; `deadlines` are those of the items, in their order. */
-function databaseWith(deadlines: number[], batches: unknown[]): Database {
+/** A database that runs all work; `batches` receives the deadline of each. */
+function databaseWith(batches: unknown[] = []): Database {
   const database = {
     dialect: { isServer: false },
-    admit: (work: (deadline: number) => unknown) => work(deadlines.shift()!),
+    admit: (work: (deadline: number) => unknown, deadline = Infinity) => work(deadline),
     run: (...[, , work, deadline]: [string, string, (manager: undefined) => Promise<unknown[]>, number]) => {
       batches.push(deadline);
       return work(undefined);
@@ -17,17 +17,16 @@ function databaseWith(deadlines: number[], batches: unknown[]): Database {
   return database as unknown as Database;
 }
 
-it('a batch rejects items whose time is over, and has the time of its youngest', async () => {
+it('a batch rejects items whose time is over, and has the time of the one that may wait longest', async () => {
   const now = performance.now();
-  const [earliest, latest] = [now + 1_000_000, now + 9_000_000];
+  const [earlier, later] = [now + 1_000_000, now + 9_000_000];
   const batches: unknown[] = [];
-  const database = databaseWith([now - 1, earliest, latest], batches);
   const read = (_manager: unknown, items: readonly string[]) => Promise.resolve(items);
-  const batcher = new Batcher(database, 'read', 'SELECT pet', read);
-  const [late, ...results] = ['late', 'older', 'younger'].map((item) => batcher.add(item));
+  const batcher = new Batcher(databaseWith(batches), 'read', 'SELECT pet', read);
+  const [late, ...results] = [now - 1, later, earlier].map((deadline) => batcher.add(String(deadline), deadline));
   await expect(late).rejects.toThrow(DatabaseUnavailable);
-  expect(await Promise.all(results)).toEqual(['older', 'younger']);
-  expect(batches).toEqual([latest]);
+  expect(await Promise.all(results)).toEqual([String(later), String(earlier)]);
+  expect(batches).toEqual([later]);
 });
 
 it('a batch has at most 256 items, and belongs to the trace of its first item', async () => {
@@ -37,10 +36,9 @@ it('a batch has at most 256 items, and belongs to the trace of its first item', 
     batches.push([items.length, trace.getStore()]);
     return Promise.resolve(items.map((item) => -item));
   };
-  const deadlines = Array<number>(300).fill(performance.now() + 1_000_000);
-  const batcher = new Batcher(databaseWith([...deadlines], []), 'read', 'SELECT pet', read);
-  const adding = deadlines.map((_deadline, i) => trace.run(i, () => batcher.add(i)));
-  expect(await Promise.all(adding)).toEqual(deadlines.map((_deadline, i) => -i));
+  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', read);
+  const adding = Array.from({ length: 300 }, (_item, i) => trace.run(i, () => batcher.add(i)));
+  expect(await Promise.all(adding)).toEqual(adding.map((_result, i) => -i));
   expect(batches).toEqual([
     [256, 0],
     [44, 256],
@@ -53,8 +51,7 @@ it('a batch that an item fails is halved until that item fails alone, in the ord
     batches.push(items.join(''));
     return items.includes('x') ? Promise.reject(new IdempotencyInProgress()) : Promise.resolve(items);
   };
-  const deadlines = Array<number>(4).fill(performance.now() + 1_000_000);
-  const batcher = new Batcher(databaseWith(deadlines, []), 'read', 'SELECT pet', write);
+  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', write);
   const outcomes = await Promise.allSettled(['a', 'b', 'x', 'c'].map((item) => batcher.add(item)));
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   expect(batches).toEqual(['abxc', 'ab', 'xc', 'x', 'c']);

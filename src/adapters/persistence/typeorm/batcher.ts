@@ -66,10 +66,9 @@ export class Batcher<Item, Result> {
     const now = performance.now();
     for (const { deadline, reject } of all) if (deadline <= now) reject(late());
     const batch = all.filter(({ deadline }) => deadline > now);
-    const last = batch.at(-1);
-    if (!last) return;
+    if (batch.length === 0) return;
     const items = batch.map(({ item }) => item);
-    const results = await this.run(items, last.deadline);
+    const results = await this.run(items, Math.max(...batch.map(({ deadline }) => deadline)));
     for (const [i, { resolve, reject }] of batch.entries()) {
       const result = results[i] as Result | Error;
       if (result instanceof Error) reject(result);
