@@ -60,7 +60,9 @@ async function applyMigrations(source: DataSource): Promise<string[]> {
 }
 
 /** Rejects, with the error of the database, unless the role has every right on every table that requests need. */
-export async function requireRights({ manager, entityMetadatas }: DataSource): Promise<void> {
+export async function requireRights(source: DataSource): Promise<void> {
+  if (!dialectOf(source).isServer) return;
+  const { manager, entityMetadatas } = source;
   for (const { tableName: table, columns } of entityMetadatas) {
     const names = columns.map(({ databaseName }) => databaseName);
     await manager.query(`INSERT INTO ${table} (${names.join()}) SELECT ${names.join()} FROM ${table} WHERE 1 = 0`);
