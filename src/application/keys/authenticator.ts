@@ -44,8 +44,8 @@ export class Authenticator {
   }
 
   /**
-   * Stores the uses noted since the last call. If that fails, the next call stores their times. Their calls of getPet may
-   * have been stored, and are not added again: no client must seem to call it more often than it does.
+   * Stores the uses noted since the last call. If that fails, the next call stores their times. Their calls of getPet
+   * may have been stored, and are not added again: no client must seem to call it more often than it does.
    */
   async recordUses(): Promise<void> {
     const uses = [...this.unrecorded.values()];
