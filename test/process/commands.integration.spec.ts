@@ -83,7 +83,7 @@ describe('openapi', () => {
 });
 
 it("TypeORM's own commands print what they do", () => {
-  const env = { ...process.env, DATABASE_URL: `sqlite:${join(folder().path, 'pets.sqlite')}` };
+  const env = { ...process.env, FORCE_COLOR: '0', DATABASE_URL: `sqlite:${join(folder().path, 'pets.sqlite')}` };
   const options = ['-d', join(folder().program, 'ormconfig.js')];
   const run = (command: string) => execFileSync('npx', ['typeorm', command, ...options], { env, encoding: 'utf8' });
   expect(run('migration:run')).toMatch(/^Migration \w+ has been executed successfully\.$/m);

@@ -32,6 +32,13 @@ export function describeLocks(kind: StoreKind): void {
       `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at)
         VALUES ('${scope}', '${key}', '${fingerprint}', ${petId}, '${at.toISOString()}')`;
 
+    /** Selects a row while a connection to the database waits for a lock. */
+    const waiting = isPostgres
+      ? `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+      : `SELECT 1 FROM information_schema.processlist WHERE db = DATABASE() AND
+          (state LIKE 'Waiting for%lock' OR id IN (SELECT trx_mysql_thread_id FROM information_schema.innodb_trx
+            WHERE trx_state = 'LOCK WAIT'))`;
+
     it('that holds an idempotency key rejects its twin in the end, and delays no other pet', async () => {
       const { pets } = await store.open();
       const other = await transaction(insertKey(NOW));
@@ -78,10 +85,6 @@ export function describeLocks(kind: StoreKind): void {
       const renewed = new Date(NOW.getTime() + IDEMPOTENCY_KEY_LIFETIME);
       const other = await transaction('DELETE FROM idempotency_key', insertKey(renewed, pet.id));
       const deleting = pets.deleteIdempotencyKeys(renewed);
-      const waiting = isPostgres
-        ? `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
-        : `SELECT 1 FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = trx_mysql_thread_id
-            WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()`;
       const observer = await connectTo(store.url);
       sessions.push(observer);
       while ((await observer.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 150));
@@ -99,9 +102,10 @@ export function describeLocks(kind: StoreKind): void {
       const other = await transaction('SELECT count(*) FROM api_key');
       const [[id] = []] = await other.query(`SELECT ${isPostgres ? 'pg_backend_pid()' : 'connection_id()'}`);
       const url = databaseUrl('DATABASE_URL', store.url) as LastingUrl;
-      const migrating = withDataSource(url, (source) => migrate(source));
       const failing = withDataSource(url, (source) => migrate(source, 0));
       await expect(failing).rejects.toThrow(new RegExp(`held by .* ${String(id)}\\D`));
+      const migrating = withDataSource(url, (source) => migrate(source));
+      while ((await session.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
       await session.query('SELECT count(*) FROM api_key');
       await other.query('ROLLBACK');
       expect(await migrating).toEqual(['UniqueKeyNames1795651200000']);
