@@ -20,7 +20,10 @@ export class RequestContext {
   /** Headers of its response with any status, errors included: names and values in turn. Middleware adds to them. */
   readonly responseHeaders: string[];
 
-  /** Until when it may wait for the database, on the clock of `performance.now()`. Reading a body moves it. */
+  /**
+   * Until when it may wait for the database, on the clock of `performance.now()`; the time that a body takes to arrive is
+   * added.
+   */
   deadline: number;
 
   /** The operation of the interface that the guard has found. */

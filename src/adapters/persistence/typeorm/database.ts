@@ -9,7 +9,7 @@ import { collectGarbage, createDatabaseFile } from '../sqlite-file.js';
 import { closing, dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';
 import { Dialect } from './dialects/dialect.js';
-import { connecting, failureMessage, failureOf, NotWritable, prepare } from './failures.js';
+import { connecting, failureMessage, failureOf, NotUsable, prepare } from './failures.js';
 import { compareMigrations, migrate, requireRights } from './schema.js';
 
 /** How long to pause before work is retried, in milliseconds. */
@@ -18,12 +18,15 @@ const RETRY_PAUSE = { conflict: 5, unavailable: 50 };
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
-/** A `write` is one statement that commits by itself. */
+/** A `write` has no transaction: each of its statements commits by itself. */
 export type WorkKind = 'read' | 'write' | 'transaction';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 
-/** An open database. It bounds every wait, retries what may be retried, and throws `DatabaseUnavailable` otherwise. */
+/**
+ * A database that is opened on demand. It bounds every wait, retries what may be retried, and rejects with
+ * `DatabaseUnavailable` otherwise. Errors that are a statement's own fault pass through.
+ */
 export class Database {
   readonly dialect: Dialect;
   /** Reads have connections of their own, which no write that waits for a lock can take. */
@@ -64,8 +67,8 @@ export class Database {
       await this.state.open();
     } catch (error) {
       const failure = failureOf(this.dialect, error);
-      if (failure && failure !== 'misconfigured' && !(error instanceof NotWritable))
-        return this.state.failed(this.unavailable(error));
+      if (failure && failure !== 'misconfigured' && !(error instanceof NotUsable))
+        return this.state.logFailure(this.unavailable(error));
       await this.close();
       throw failure ? new UsageError(failureMessage(this.dialect, this.url, error)) : error;
     }
@@ -75,7 +78,7 @@ export class Database {
   admit<T>(work: (deadline: number) => Promise<T>, deadline = performance.now() + this.timeout): Promise<T> {
     if (this.pending >= this.limits.MAX_WAITING) {
       const error = new DatabaseUnavailable(`${this.limits.MAX_WAITING} requests wait for the database already.`);
-      this.state.failed(error);
+      this.state.logFailure(error);
       return Promise.reject(error);
     }
     this.pending++;
@@ -83,7 +86,7 @@ export class Database {
     const settled = () => void this.pending--;
     void running.then(settled, settled);
     return within(deadline - performance.now(), running).catch((error: Error) => {
-      if (error instanceof DatabaseUnavailable) this.state.failed(error);
+      if (error instanceof DatabaseUnavailable) this.state.logFailure(error);
       throw error;
     });
   }
@@ -120,18 +123,28 @@ export class Database {
   }
 
   private async retry<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    let retries = kind === 'read' ? RETRIES : 0;
+    let retriesLeft = kind === 'read' ? RETRIES : 0;
     while (true) {
       try {
-        await this.state.open();
+        await this.opened();
         return await this.attempt(kind, work, deadline);
       } catch (error) {
         const failure = failureOf(this.dialect, error);
         if (failure === undefined || failure === 'duplicate') throw error;
-        const isRetried = failure === 'conflict' || (failure === 'unavailable' && retries-- > 0);
+        const isRetried = failure === 'conflict' || (failure === 'unavailable' && retriesLeft-- > 0);
         if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline) throw this.unavailable(error);
         await delay(RETRY_PAUSE[failure]);
       }
+    }
+  }
+
+  /** Whatever keeps it from being opened is no fault of the request. */
+  private async opened(): Promise<void> {
+    try {
+      await this.state.open();
+    } catch (error) {
+      const isKnown = error instanceof DatabaseUnavailable || failureOf(this.dialect, error);
+      throw isKnown ? error : this.unavailable(error);
     }
   }
 
@@ -143,19 +156,20 @@ export class Database {
     return running;
   }
 
-  /** Runs work on a connection; on a server it ends the connection at the deadline, and what that was waiting for. */
+  /** Runs work on a connection; on a server, closes it at the deadline, which ends the statement in flight. */
   private async runOnce<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     const runner = (kind === 'read' ? this.reads : this.writes).createQueryRunner();
-    const connection = (await connecting(runner.connect()).catch((error) => this.failedToConnect(error))) as object;
+    const connection = (await connecting(runner.connect()).catch((error) => this.failToConnect(error))) as object;
     const { discard } = this.dialect;
+    // Waiting for the connection may have used up the time.
+    const isLate = performance.now() >= deadline;
     try {
-      // Waiting for the connection may have used up the time.
-      if (performance.now() >= deadline) throw late();
+      if (isLate) throw late();
       const running = this.use(connection, runner, kind, work);
       return await (discard ? within(deadline - performance.now(), running) : running);
     } catch (error) {
-      if (error instanceof DatabaseUnavailable || failureOf(this.dialect, error) === 'unavailable')
-        discard?.(connection);
+      const isBroken = error instanceof DatabaseUnavailable || failureOf(this.dialect, error) === 'unavailable';
+      if (isBroken && !isLate) discard?.(connection);
       throw error;
     } finally {
       if (kind !== 'read') this.latestVersion = undefined;
@@ -184,8 +198,9 @@ export class Database {
       const { discard } = this.dialect;
       const failure = failureOf(this.dialect, error);
       if (!discard || failure !== 'unavailable') await runner.query('ROLLBACK').catch(() => discard?.(connection));
-      // On SQLite an earlier ROLLBACK may have failed; this one has ended its transaction.
-      throw hasBegun || failure ? error : this.unavailable(error);
+      // On SQLite, BEGIN fails in a transaction that an earlier failed ROLLBACK left open; this ROLLBACK has ended it.
+      if (!hasBegun && !failure) throw this.unavailable(error);
+      throw error;
     }
   }
 
@@ -193,8 +208,9 @@ export class Database {
     return new DatabaseUnavailable(failureMessage(this.dialect, this.url, error));
   }
 
-  private failedToConnect(error: unknown): never {
-    if (failureOf(this.dialect, error) === 'misconfigured') this.state.leaveAlone(this.unavailable(error));
+  /** Rethrows an error of connecting; if only the operator can mend that, it is not tried again for a while. */
+  private failToConnect(error: unknown): never {
+    if (failureOf(this.dialect, error) === 'misconfigured') this.state.pause(this.unavailable(error));
     throw error;
   }
 
@@ -218,7 +234,7 @@ export class Database {
       if (this.dialect.versionOf)
         this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
     } catch (error) {
-      this.failedToConnect(error);
+      this.failToConnect(error);
     }
   }
 }

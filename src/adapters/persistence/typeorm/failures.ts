@@ -8,14 +8,14 @@ import { UsageError } from '../../../application/errors.js';
 import { LastingUrl, locationOf, ServerUrl } from '../database-url.js';
 import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';
 
-/** The server cannot store every name exactly and durably; the message says what would be right. */
-export class NotWritable extends UsageError {}
+/** The server, or the role, cannot store every pet exactly and durably; the message says what would be right. */
+export class NotUsable extends UsageError {}
 
-/** Prepares a new connection; rejects with `NotWritable` if it cannot write every name, exactly and durably. */
+/** Prepares a new connection; rejects with `NotUsable` if the service cannot use its server. */
 export async function prepare(dialect: Dialect, manager: EntityManager): Promise<Examination> {
   for (const statement of dialect.session ?? []) await manager.query(statement);
   const [found] = await manager.query<[Examination]>(dialect.examine);
-  if (found.problem !== null) throw new NotWritable(found.problem);
+  if (found.problem !== null) throw new NotUsable(found.problem);
   return found;
 }
 
@@ -26,8 +26,8 @@ export function connecting<T>(connection: Promise<T>): Promise<T> {
   });
 }
 
-/** TypeORM has released the runner of a broken connection, or the server is read-only: another one may work. */
-const UNAVAILABLE = [NotWritable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+/** TypeORM has released the runner of a broken connection, or a server cannot be used: another connection may work. */
+const UNAVAILABLE = [NotUsable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 /** What an error means; undefined if the statement is wrong, or the error is not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure {

@@ -25,9 +25,9 @@ export function migrateDatabase(url: LastingUrl): Promise<string[]> {
 }
 
 /**
- * Applies the pending migrations, and resolves to their names. Processes that start together wait for each other, so
- * the connection must have no time limit. A table is waited for two seconds at a time, so that requests do not queue
- * behind the migration; rejects with `UsageError` after a minute.
+ * Applies the pending migrations, and resolves to their names. Waits without limit for other processes that migrate, so
+ * the connection must have none. Waits for the lock of a table two seconds at a time, so that requests do not queue
+ * behind the migration; rejects with `UsageError` when it has tried for `timeout` milliseconds.
  */
 export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promise<string[]> {
   const dialect = dialectOf(source);
@@ -39,10 +39,9 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
       const failure = failureOf(dialect, error);
       if (failure !== 'locked' && failure !== 'rowLocked' && failure !== 'conflict') throw error;
       if (performance.now() > end) {
-        const [holder] = await source.query<{ text: string }[]>(dialect.lockHolder);
-        throw new UsageError(
-          `The migration has waited for the tables for a minute, held by ${holder?.text}. End it, then retry.`,
-        );
+        const [holder] = await source.query<{ text: string | null }[]>(dialect.lockHolder);
+        const name = holder?.text ?? 'a transaction that has ended';
+        throw new UsageError(`The migration cannot lock its tables, held by ${name}. End that, then retry.`);
       }
       await delay(LOCK_PAUSE);
     }
@@ -59,15 +58,12 @@ async function applyMigrations(source: DataSource): Promise<string[]> {
   });
 }
 
-/** Rejects, with the error of the database, unless the role has every right on every table that requests need. */
+/** Rejects, with the error of the database, if the role lacks a right on a table that requests need. */
 export async function requireRights(source: DataSource): Promise<void> {
-  if (!dialectOf(source).isServer) return;
-  const { manager, entityMetadatas } = source;
-  for (const { tableName: table, columns } of entityMetadatas) {
-    const names = columns.map(({ databaseName }) => databaseName);
-    await manager.query(`INSERT INTO ${table} (${names.join()}) SELECT ${names.join()} FROM ${table} WHERE 1 = 0`);
-    await manager.query(`UPDATE ${table} SET ${names[0]} = ${names[0]} WHERE 1 = 0`);
-    await manager.query(`DELETE FROM ${table} WHERE 1 = 0`);
+  const dialect = dialectOf(source);
+  for (const { tableName, columns } of source.entityMetadatas) {
+    const names = columns.map(({ databaseName }) => databaseName).join();
+    for (const statement of dialect.rights?.(tableName, names) ?? []) await source.query(statement);
   }
 }
 

@@ -16,8 +16,9 @@ export type Failure =
   | 'misconfigured'
   /** Another transaction was in the way: the same transaction will succeed in a moment. */
   | 'conflict'
-  /** The lock of a table, or of a row, was waited for in vain. */
+  /** A lock was waited for in vain. */
   | 'locked'
+  /** The lock of a row was; on MariaDB, whose error is the same, maybe that of a table. */
   | 'rowLocked'
   /** A row with the same unique value exists. */
   | 'duplicate'
@@ -48,6 +49,8 @@ export interface Dialect {
   readonly session?: readonly string[];
   /** Selects an `Examination`. */
   readonly examine: string;
+  /** Statements that change nothing, and fail without a right that requests need; absent if `examine` tells. */
+  rights?(table: string, columns: string): readonly string[];
   /** Begins a transaction whose commit is durable. */
   readonly begin: string;
   /** Keeps other processes from migrating the schema until the transaction, or on MariaDB the connection, ends. */
@@ -84,7 +87,7 @@ export interface Dialect {
   lists?(columns: string, queries: readonly PetQuery[], add: AddParameter): string;
   /** What the codes of errors mean, by the first rule that matches; without one, the database is unavailable. */
   readonly failures: readonly FailureRule[];
-  /** The code of an error, as the rules have it. */
+  /** The code of an error, and what else the rules of this dialect tell errors apart by. */
   codeOf(error: DriverError): string;
   /**
    * Closes a connection that is broken, or busy with a statement that timed out. Absent for SQLite, whose

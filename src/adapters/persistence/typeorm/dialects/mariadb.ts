@@ -25,6 +25,13 @@ export const mariadb: Dialect = {
         THEN 'A 201 would not be on disk: innodb_flush_log_at_trx_commit must be 1.'
     END AS problem`,
 
+  rights: (table, columns) => [
+    `SELECT ${columns} FROM ${table} WHERE 1 = 0`,
+    `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${table} WHERE 1 = 0`,
+    `UPDATE ${table} SET ${columns.split(',', 1)[0]} = NULL WHERE 1 = 0`,
+    `DELETE FROM ${table} WHERE 1 = 0`,
+  ],
+
   begin: 'START TRANSACTION',
   lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
   // Without the right PROCESS these are the connections of the same user only.

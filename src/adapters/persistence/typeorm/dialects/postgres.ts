@@ -3,14 +3,22 @@ import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../database-url.js';
 import { AddParameter, Dialect, DriverError, Row } from './dialect.js';
 
-/** What gives a role the right that it lacks: that of the statement on a table, else what requests need. */
-function grant({ user }: ServerUrl, { query, driverError: { message } }: QueryFailedError<DriverError>): string {
-  const [, kind = '', name] = /^permission denied for (schema|table|sequence) (\S+)/.exec(message) ?? [];
-  if (kind === '') return 'Tables are migrated by their owner: run "petstore migrate" as that role.';
-  const right = { schema: 'USAGE, CREATE', sequence: 'USAGE' }[kind] ?? /^[A-Z]+/.exec(query)?.[0];
-  const statement = `GRANT ${right} ON ${kind.toUpperCase()} ${name} TO "${user}"`;
-  return `An administrator grants it, and what else docs/databases.md lists: ${statement}.`;
+/** What gives the right that a statement lacks; `examine` finds those on tables before. */
+function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
+  const [, schema] = /^permission denied for schema (\S+)/.exec(message) ?? [];
+  if (schema !== undefined) return `An administrator grants it: GRANT USAGE, CREATE ON SCHEMA ${schema} TO "${user}".`;
+  if (message.startsWith('must be owner')) return 'The role that owns the tables migrates them: "petstore migrate".';
+  return '"Roles and rights" in docs/databases.md has the rights that a role needs.';
 }
+
+/** Selects the rights that the role lacks on tables that exist, without a lock. */
+const MISSING_RIGHTS = `SELECT string_agg(missing, ', ') FROM (
+    SELECT concat(privilege, ' ON ', name) AS missing
+    FROM unnest(ARRAY['pet', 'api_key', 'key_use', 'idempotency_key', 'migrations']) AS name,
+      unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
+    WHERE NOT has_table_privilege(to_regclass(name), privilege) AND (name <> 'migrations' OR privilege = 'SELECT')
+    UNION ALL SELECT 'USAGE ON pet_id_seq' WHERE NOT has_sequence_privilege(to_regclass('pet_id_seq'), 'USAGE')
+  ) AS rights`;
 
 /** The pets of a status: `status = … AND id <= …`, in a form for which the planner cannot walk the whole table. */
 const ofStatus = (status: string, maxId: string) =>
@@ -41,12 +49,11 @@ export const postgres: Dialect = {
       WHEN pg_is_in_recovery() THEN 'The server is a standby. The URL must lead to the primary.'
       WHEN current_setting('default_transaction_read_only') = 'on' THEN
         'default_transaction_read_only is on. The URL must lead to a database that is not read-only.'
-      WHEN NOT has_sequence_privilege(to_regclass('pet_id_seq'), 'USAGE') THEN
-        concat('The role may not generate ids. An administrator grants it, and what else docs/databases.md lists: ',
-          format('GRANT USAGE ON SEQUENCE pet_id_seq TO %I.', current_user))
       WHEN current_setting('server_encoding') <> 'UTF8' THEN
         concat('The encoding of the database is ', current_setting('server_encoding'), ', which cannot hold every ',
           'name exactly. Create another one: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.')
+      ELSE (SELECT format('The role %1$I lacks rights: %2$s. "Roles and rights" in docs/databases.md grants them.',
+        current_user, missing) FROM (${MISSING_RIGHTS}) AS lacking (missing) WHERE missing IS NOT NULL)
     END AS problem`,
 
   // A lock is waited for at most 2 seconds.
@@ -88,7 +95,8 @@ export const postgres: Dialect = {
 
   // In the order of the keys, so that batches do not deadlock. A key that stays is written all the same: its replay
   // waits for the synchronous standby, as the first request did. The key of another transaction is waited for briefly,
-  // since the rest of the batch waits, too. Its pet is not visible if it was added after this statement had begun.
+  // since the rest of the batch waits, too. A pet is not visible if another transaction added it after this statement
+  // had begun, or if it was removed.
   insertOnce: (additions, add) => `WITH settings AS MATERIALIZED (
       SELECT set_config('lock_timeout', '20', true), ${DURABLE}, pg_get_serial_sequence('pet', 'id')::regclass AS ids
     ),
