@@ -6,11 +6,9 @@ import { Connection, type WireAnswer } from '../support/connection.js';
 import { expectError } from '../support/error-body.js';
 import { OPERATIONS } from '../support/operations.js';
 import { bytes, rawRequest } from '../support/raw-requests.js';
-import { type Ask, Service } from '../support/service.js';
+import { Service } from '../support/service.js';
 
 const CONFIGURED = 'a-key.of_ours~16+/==';
-
-const withKey = (key: string): Ask => ({ headers: { Authorization: `Bearer ${key}` } });
 
 describe('authentication', () => {
   let service: Service;
@@ -108,65 +106,5 @@ describe('without a key', () => {
       expect([method, response.status, response.body]).toEqual([method, 401, method === 'HEAD' ? '' : body]);
       expect(response.headers.allow).toBeUndefined();
     }
-  });
-});
-
-describe('RATE_LIMIT', () => {
-  let service: Service;
-  let other: string;
-
-  beforeAll(async () => {
-    service = await Service.start({ RATE_LIMIT: '3' });
-    other = (await service.app.get(ApiKeyService).create('other')).text;
-  });
-
-  afterAll(() => service.stop());
-
-  it('is per key, and each response says what is left', async () => {
-    for (const left of [2, 1, 0]) {
-      const { status, headers } = await service.send('/v1/pets');
-      expect([status, headers['ratelimit-policy']]).toEqual([200, '"key";q=3;w=60']);
-      expect(headers.ratelimit).toMatch(new RegExp(`^"key";r=${left};t=[0-9]+$`));
-    }
-    const rejected = await service.send('/v1/pets');
-    expectError(rejected, 'rate_limited');
-    expect(rejected.headers.ratelimit).toMatch(/^"key";r=0;t=[0-9]+$/);
-    expect(Number(rejected.headers['retry-after'])).toBeGreaterThan(0);
-    expect(Number(rejected.headers['retry-after'])).toBeLessThanOrEqual(60);
-    expect((await service.send('/v1/pets', withKey(other))).status).toBe(200);
-  });
-
-  it('does not apply to routes that need no key', async () => {
-    for (const path of ['/health/ready', '/docs', '/openapi.json'])
-      expect((await service.send(path, { key: false })).status).toBe(200);
-  });
-});
-
-describe('AUTH_FAILURE_LIMIT', () => {
-  it('rejects further failures of the address, and every key that it has not used successfully', async () => {
-    const service = await Service.start({ AUTH_FAILURE_LIMIT: '3' });
-    const unused = (await service.app.get(ApiKeyService).create('unused')).text;
-    expect((await service.send('/v1/pets')).status).toBe(200);
-    expectError(await service.send('/v1/pets', { key: false }), 'api_key_missing');
-    expectError(await service.send('/v1/pets', withKey('guess-1')), 'api_key_invalid');
-    expectError(await service.send('/v1/nowhere', withKey('guess-2')), 'api_key_invalid');
-    for (const ask of [withKey('guess-3'), { key: false }, withKey(unused)]) {
-      const { headers, ...rejected } = await service.send('/v1/pets', ask);
-      expectError({ headers, ...rejected }, 'rate_limited');
-      expect(headers['ratelimit-policy']).toBe('"address";q=3;w=60');
-      expect(Number(headers['retry-after'])).toBeGreaterThan(0);
-      expect(headers).not.toHaveProperty('www-authenticate');
-    }
-    expect((await service.send('/v1/pets')).status).toBe(200);
-    await service.stop();
-  });
-
-  it('applies to a key that worked before, once it is revoked', async () => {
-    const service = await Service.start({ AUTH_FAILURE_LIMIT: '1' });
-    expect((await service.send('/v1/pets')).status).toBe(200);
-    await service.app.get(ApiKeyService).revoke('test');
-    expectError(await service.send('/v1/pets'), 'api_key_revoked');
-    expectError(await service.send('/v1/pets'), 'rate_limited');
-    await service.stop();
   });
 });

@@ -8,8 +8,6 @@ import { KEY_RANDOM_LENGTH, keyText } from '../../src/domain/keys/api-key.js';
 import { expectError } from '../support/error-body.js';
 import { type Answer, type Ask, Service } from '../support/service.js';
 
-// test/http/auth.spec.ts shows both limits for one client. Here are the window, and clients at different addresses.
-
 /** The length of a window, in milliseconds. */
 const WINDOW = 60_000;
 
@@ -53,25 +51,32 @@ describe('the window of a limit', () => {
   });
 
   it('of failures ends a minute after the first', async () => {
-    for (let i = 0; i < 2; i++) expectError(await service.send('/v1/pets', { key: false }), 'api_key_missing');
+    for (const path of ['/v1/pets', '/v1/nowhere'])
+      expectError(await service.send(path, { key: false }), 'api_key_missing');
     jest.advanceTimersByTime(WINDOW - 1_000);
     const rejected = await service.send('/v1/pets', { key: false });
     expectError(rejected, 'rate_limited');
-    expect(rejected.headers['retry-after']).toBe('1');
+    expect(rejected.headers).toMatchObject({ 'retry-after': '1', 'ratelimit-policy': '"address";q=2;w=60' });
+    expect(rejected.headers).not.toHaveProperty('www-authenticate');
     jest.advanceTimersByTime(1_000);
     expectError(await service.send('/v1/pets', { key: false }), 'api_key_missing');
   });
 });
 
 describe('RATE_LIMIT', () => {
-  it('counts the requests of a key together, from any address and with any status', async () => {
+  it('counts the requests with a key together, from any address and with any status, and no others', async () => {
     const service = await Service.start({ RATE_LIMIT: '4' });
+    const other = (await service.app.get(ApiKeyService).create('other')).text;
     const left = ({ headers }: Answer) => headers.ratelimit;
     expect(left(await sendFrom(service, '192.0.2.1'))).toMatch(/^"key";r=3;/);
     expect(left(await sendFrom(service, '192.0.2.2'))).toMatch(/^"key";r=2;/);
     expect(left(await service.send('/v1/nowhere'))).toMatch(/^"key";r=1;/);
     expect(left(await service.add('{'))).toMatch(/^"key";r=0;/);
     expectError(await sendFrom(service, '192.0.2.3'), 'rate_limited');
+    const accepted = await service.send('/v1/pets', withKey(other));
+    expect(accepted).toMatchObject({ status: 200, headers: { 'ratelimit-policy': '"key";q=4;w=60' } });
+    for (const path of ['/health/ready', '/docs', '/openapi.json'])
+      expect((await service.send(path, { key: false })).status).toBe(200);
     await service.stop();
   });
 
@@ -129,6 +134,14 @@ describe('AUTH_FAILURE_LIMIT', () => {
     await fail('192.0.2.32');
     expectError(await sendFrom(service, '192.0.2.32', used), 'rate_limited');
     expect((await sendFrom(service, '192.0.2.31', used)).status).toBe(200);
+  });
+
+  it('rejects a key that the address has used, once it is revoked', async () => {
+    const used = await newKey('revoked');
+    expect((await sendFrom(service, '192.0.2.41', used)).status).toBe(200);
+    await keys.revoke('revoked');
+    for (const code of ['api_key_revoked', 'api_key_revoked', 'rate_limited'] as const)
+      expectError(await sendFrom(service, '192.0.2.41', used), code);
   });
 
   describe('of 20 requests that all arrive before the first is checked', () => {
