@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { OPERATIONS, Operation, OperationRequest } from '../support/operations.js';
+import { OPERATIONS, Operation } from '../support/operations.js';
 import type { Answer, Service } from '../support/service.js';
 
 /** A pet as `JSON.parse` reads it: compare texts where digits above 2^53 matter. */
@@ -14,15 +14,6 @@ export function operation(name: string): Operation {
   const found = OPERATIONS.find((each) => each.name === name);
   if (!found) throw new Error(`The table of operations has no ${name}.`);
   return found;
-}
-
-/** Sends a request of the table, with the API key of the service unless `headers` has another. */
-export function sendTo(
-  service: Service,
-  { method }: Operation,
-  { target, headers, body }: OperationRequest,
-): Promise<Answer> {
-  return service.send(target, { method, headers: { ...headers }, body });
 }
 
 export function pets(response: Answer): ParsedPet[] {
