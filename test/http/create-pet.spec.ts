@@ -48,17 +48,6 @@ describe('fields', () => {
     expect(await rejected('{}', 'missing_field')).toBe(required.map((name) => `${name} is required.`).join(' '));
   });
 
-  it.each([
-    ['-0', '-0', '0'],
-    ['1.0', '1.0', '1'],
-    // JSON.parse would round it.
-    ['9.223372036854775807e18', '9.223372036854775807e18', '9223372036854775807'],
-    ['1 and 60,000 zeros, e-60000', `1${'0'.repeat(60_000)}e-60000`, '1'],
-  ])('reads the number %s as an integer', async (_what, literal, value) => {
-    const created = await post(newPetJson({ categoryId: literal }));
-    expect([created.status, created.body]).toEqual([201, expect.stringContaining(`"categoryId":${value},`)]);
-  });
-
   it.each(['9223372036854775807.5', '9'.repeat(60_000), `1e${'9'.repeat(60_000)}`])(
     'rejects a number that is not an int64, with a short message (%#)',
     async (literal) => {
@@ -103,10 +92,6 @@ describe('fields', () => {
 
   it.each(['"name":"Bella"', '"n\\u0061me":"Max"'])('rejects a duplicate field, as %s', async (member) => {
     expect(await rejected(withMember(member), 'duplicate_field')).toBe('name must be given once.');
-  });
-
-  it.each(['[]', 'null', '"Bella"', '1', 'true'])('rejects the body %s, which is not an object', async (body) => {
-    await rejected(body, 'invalid_body');
   });
 
   it('names every fault in document order, with the code of the first', async () => {

@@ -101,8 +101,8 @@ describe('SQLite', () => {
     await opened.close();
     // Another instance, whose own limits a busy machine does not reach.
     const other = await store.open();
-    const { pet } = await other.pets.add(newPet({ name: 'Rex' }));
-    expect(await other.pets.list({ limit: 10 })).toEqual([pet]);
+    const { pet, replayed } = await other.pets.add(newPet(), idempotencyKey());
+    expect([replayed, await other.pets.list({ limit: 10 })]).toEqual([false, [pet]]);
   });
 
   it('keeps a pet that is added while another transaction is rolled back', async () => {
@@ -178,9 +178,11 @@ describe('a SQLite file', () => {
   it('that is no database is rejected, and left as it is', async () => {
     const text = join(folder, 'text');
     writeFileSync(text, 'no database');
-    await expect(openStoreAt(`sqlite:${text}`)).rejects.toThrow('file is not a database');
+    await expect(openStoreAt(`sqlite:${text}`)).rejects.toThrow(
+      /^DATABASE_URL \(.*\/text\): file is not a database\. It must be an intact SQLite database;/,
+    );
+    for (const file of [folder, `${text}/pets.sqlite`])
+      await expect(openStoreAt(`sqlite:${file}`)).rejects.toThrow(`"${file}" must be a SQLite database or a new file`);
     expect(readFileSync(text, 'utf8')).toBe('no database');
-    const message = `"${folder}" must be a SQLite database or a new file`;
-    await expect(openStoreAt(`sqlite:${folder}`)).rejects.toThrow(message);
   });
 });
