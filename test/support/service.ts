@@ -1,4 +1,6 @@
-import { request as httpRequest, Server } from 'node:http';
+import { once } from 'node:events';
+import { IncomingMessage, request as httpRequest, Server } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { INestApplication } from '@nestjs/common';
 import { openApiDocument } from '../../src/adapters/http/docs/document.js';
 import { Log } from '../../src/adapters/log/log.js';
@@ -83,32 +85,14 @@ export class Service {
     await this.app.close();
   }
 
-  private exchange(path: string, { method = 'GET', headers = {}, body, key = true }: Ask): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const request = httpRequest(
-        {
-          host: '127.0.0.1',
-          port: this.port,
-          path,
-          method,
-          agent: false,
-          headers: { ...(key && { Authorization: `Bearer ${this.key}` }), ...headers },
-        },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('error', reject);
-          response.on('end', () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              body: Buffer.concat(chunks).toString(),
-            }),
-          );
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
-    });
+  private async exchange(path: string, { method = 'GET', headers = {}, body, key = true }: Ask): Promise<Answer> {
+    const authorization = key && { Authorization: `Bearer ${this.key}` };
+    const target = { host: '127.0.0.1', port: this.port, path, agent: false };
+    const request = httpRequest({ ...target, method, headers: { ...authorization, ...headers } });
+    request.end(body);
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    // The service may close the connection before it has read the whole body.
+    request.on('error', () => undefined);
+    return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
   }
 }
