@@ -5,7 +5,7 @@ import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
 import { CREATED, digest, LATER, newKey, use, usesOf } from './api-key-repository.contract.js';
-import { addAll, idempotencyKey, ids, newPet, NOW } from './pet-repository.contract.js';
+import { addAll, idempotencyKey, newPet, NOW } from './pet-repository.contract.js';
 import { rawQuery } from './raw-query.js';
 
 /** What every database does for several instances, and after a restart. */
@@ -71,31 +71,6 @@ export function describeInstances(kind: StoreKind): void {
         const adding = [one, other].map(({ pets }) => pets.add(newPet(), key && { ...key, key: `${pet.id}` }));
         for (const added of await Promise.all(adding)) expect(added.pet.id).toBeGreaterThan(taken.at(-1)!);
       }
-    });
-
-    it('assign ids once, each above all that were returned before', async () => {
-      let newest = 0n;
-      const assigned: bigint[] = [];
-      for (let round = 0; round < 5; round++) {
-        const adding = Array.from({ length: 20 }, (_, i) => [one, other][i % 2]!.pets.add(newPet()));
-        const added = (await Promise.all(adding)).map(({ pet }) => pet.id);
-        for (const id of added) expect(id).toBeGreaterThan(newest);
-        newest = added.reduce((a, b) => (a > b ? a : b));
-        assigned.push(...added);
-      }
-      expect(new Set(assigned).size).toBe(100);
-      const descending = assigned.toSorted((a, b) => (a < b ? 1 : -1));
-      expect(ids(await other.pets.list({ limit: 1_000 }))).toEqual(descending);
-    });
-
-    it('add one pet for an idempotency key that both receive at once, and replay it from then on', async () => {
-      for (let round = 0; round < 10; round++) {
-        const key = idempotencyKey({ key: `key-${round}` });
-        const twins = await Promise.all([one, other, one, other].map(({ pets }) => pets.add(newPet(), key)));
-        expect(twins.filter(({ replayed }) => !replayed)).toHaveLength(1);
-        for (const { pet } of [...twins, await other.pets.add(newPet(), key)]) expect(pet).toEqual(twins[0]!.pet);
-      }
-      expect(await one.pets.list({ limit: 100 })).toHaveLength(10);
     });
 
     it('add one pet for each key of batches that share their keys in another order', async () => {

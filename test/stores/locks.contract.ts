@@ -39,19 +39,6 @@ export function describeLocks(kind: StoreKind): void {
           (state LIKE 'Waiting for%lock' OR id IN (SELECT trx_mysql_thread_id FROM information_schema.innodb_trx
             WHERE trx_state = 'LOCK WAIT'))`;
 
-    it('that holds an idempotency key rejects its twin in the end, and delays no other pet', async () => {
-      const { pets } = await store.open();
-      const other = await transaction(insertKey(NOW));
-      let isPending = true;
-      const adding = pets.add(newPet(), idempotencyKey()).finally(() => (isPending = false));
-      const twin = adding.catch((error: unknown) => error);
-      await Promise.all([pets.add(newPet()), pets.add(newPet(), idempotencyKey({ key: 'second' }))]);
-      expect(isPending).toBe(true);
-      expect(await twin).toBeInstanceOf(IdempotencyInProgress);
-      await other.query('ROLLBACK');
-      expect((await pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
-    });
-
     it('that locks the pets makes an add with an idempotency key unavailable', async () => {
       const { pets } = await store.open();
       await pets.add(newPet());
@@ -65,7 +52,7 @@ export function describeLocks(kind: StoreKind): void {
       expect(await pets.list({ limit: 10 })).toHaveLength(2);
     });
 
-    it('that holds an idempotency key delays the rest of its batch only briefly', async () => {
+    it('that holds an idempotency key rejects its twin in the end, and delays no other pet', async () => {
       const { pets } = await store.open();
       await pets.add(newPet(), idempotencyKey({ key: 'before' }));
       const other = await transaction(insertKey(NOW));
@@ -73,10 +60,12 @@ export function describeLocks(kind: StoreKind): void {
       let isPending = true;
       void twin.finally(() => (isPending = false));
       const rest = Array.from({ length: 31 }, (_, i) => pets.add(newPet(), idempotencyKey({ key: `key-${i}` })));
-      expect(new Set((await Promise.all(rest)).map(({ pet }) => pet.id)).size).toBe(31);
+      rest.push(pets.add(newPet()));
+      expect(new Set((await Promise.all(rest)).map(({ pet }) => pet.id)).size).toBe(32);
       expect(isPending).toBe(true);
       expect(await twin).toBeInstanceOf(IdempotencyInProgress);
       await other.query('ROLLBACK');
+      expect((await pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
     });
 
     it('that renews an idempotency key is not undone by the deletion of old keys', async () => {
