@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
-import mysql from 'mysql2/promise';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import { UsageError } from '../../src/application/errors.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
+import { freshStore } from '../support/fresh-store.js';
 import { Answer, Service } from '../support/service.js';
-import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
+import { query } from '../support/sql.js';
+import { StoreKind, TestStore } from '../support/stores.js';
 import { newPet } from './pet-repository.contract.js';
 import { fileOf, rawQuery } from './raw-query.js';
 
@@ -58,22 +58,10 @@ const petWithId = (id: number) => PETS.find((pet) => pet[0] === id)!;
 
 /** Runs the statements of a dump. */
 async function load(url: string, sql: string): Promise<void> {
-  if (url.startsWith('sqlite:')) {
-    const connection = new Libsql(fileOf(url));
-    connection.exec(sql);
-    connection.close();
-  } else if (url.startsWith('postgres')) {
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    await client.query(sql);
-    await client.end();
-  } else {
-    const { hostname: host, port, username: user, pathname } = new URL(url);
-    const account = { host, port: Number(port), user, database: pathname.slice(1) };
-    const connection = await mysql.createConnection({ ...account, charset: 'utf8mb4', multipleStatements: true });
-    await connection.query(sql);
-    await connection.end();
-  }
+  if (!url.startsWith('sqlite:')) return void (await query(url, sql));
+  const connection = new Libsql(fileOf(url));
+  connection.exec(sql);
+  connection.close();
 }
 
 /** A database as release 1.0.0 left it an hour ago; its idempotency key "old" is a day older. */
@@ -153,23 +141,16 @@ export function describeMigrations(kind: StoreKind): void {
   });
 
   describe(`the migrations on ${kind.name}`, () => {
-    let store: TestStore;
-
-    beforeEach(async () => {
-      store = await kind.create('empty');
-    });
-
-    afterEach(() => store.remove());
+    const store = freshStore(kind, 'empty');
 
     const migrations = () => rawQuery(store.url, 'SELECT name FROM migrations ORDER BY timestamp');
 
     it('run once when several instances start on an empty database at once', async () => {
-      const stores = await Promise.all([1, 2, 3].map(() => openStoreAt(store.url)));
+      const stores = await Promise.all([1, 2, 3].map(() => store.open()));
       const names = (await migrations()).map(([name]) => name);
       expect(names.length).toBeGreaterThan(0);
       expect(new Set(names).size).toBe(names.length);
       for (const [i, { pets }] of stores.entries()) expect((await pets.add(newPet())).pet.id).toBe(BigInt(i + 1));
-      await Promise.all(stores.map((each) => each.close()));
     });
 
     it('leave valid keys of release 1.0.0 that share a name valid, and let no other key have it', async () => {
@@ -179,33 +160,30 @@ export function describeMigrations(kind: StoreKind): void {
         store.url,
         `INSERT INTO api_key (digest, name, prefix, created_at) VALUES ('${twin}', 'shop', 'x', '2026-11-21T00:00:00.000Z')`,
       );
-      const { keys, close } = await openStoreAt(store.url);
+      const { keys } = await store.open();
       expect((await keys.list()).filter(({ name, revokedAt }) => name === 'shop' && !revokedAt)).toHaveLength(2);
       const createdAt = new Date();
       const another = { name: 'shop', prefix: 'y', createdAt, expiresAt: null, revokedAt: null };
       await expect(keys.add({ ...another, digest: 'b'.repeat(64) })).rejects.toThrow(UsageError);
       // The key "till" has expired, and releases its name.
       await keys.add({ ...another, digest: 'c'.repeat(64), name: 'till' });
-      await close();
     });
 
     it('accept a schema to which a newer release has added something', async () => {
-      await (await openStoreAt(store.url)).close();
+      await (await store.open()).close();
       await rawQuery(store.url, 'ALTER TABLE pet ADD COLUMN owner varchar(9)');
       await rawQuery(
         store.url,
         `INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`,
       );
-      const opened = await openStoreAt(store.url);
-      const { pets } = opened;
+      const { pets } = await store.open();
       const { pet } = await pets.add(newPet());
       expect(await pets.list({ limit: 1 })).toEqual([pet]);
-      await opened.close();
       expect((await migrations()).at(-1)).toEqual(['AddOwner1900000000000']);
     });
 
     it('create the schema that the entities describe', async () => {
-      await (await openStoreAt(store.url)).close();
+      await (await store.open()).close();
       process.env.DATABASE_URL = store.url;
       // A query makes another module of it, which reads the environment anew.
       const module = (await import(`../../ormconfig.js?${kind.name}`)) as typeof import('../../ormconfig.js');

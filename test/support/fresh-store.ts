@@ -10,13 +10,13 @@ export interface FreshStore {
   open(): Promise<OpenDatabase>;
 }
 
-/** Gives every case of the surrounding suite an empty database of this kind; closes and removes it afterwards. */
-export function freshStore(kind: StoreKind): FreshStore {
+/** Gives every case of the surrounding suite a database of this kind; closes and removes it afterwards. */
+export function freshStore(kind: StoreKind, empty?: 'empty'): FreshStore {
   let store: TestStore;
   let opened: OpenDatabase[];
 
   beforeEach(async () => {
-    store = await kind.create();
+    store = await kind.create(empty);
     opened = [];
   });
 

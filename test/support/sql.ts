@@ -28,7 +28,7 @@ export async function connectTo(url: string): Promise<Session> {
     const query = async (text: string) => (await client.query<unknown[]>({ text, rowMode: 'array' })).rows;
     return { query, end: () => client.end() };
   }
-  const connection = await mysql.createConnection(account);
+  const connection = await mysql.createConnection({ ...account, multipleStatements: true });
   const query = async (sql: string) => {
     const [rows] = await connection.query<mysql.RowDataPacket[]>({ sql, rowsAsArray: true });
     return Array.isArray(rows) ? (rows as unknown as unknown[][]) : [];
@@ -36,7 +36,7 @@ export async function connectTo(url: string): Promise<Session> {
   return { query, end: () => connection.end() };
 }
 
-/** Runs one statement on the database at a URL, and resolves to its rows. */
+/** Runs one statement on the database at a URL, and resolves to its rows; or several, whose rows it leaves out. */
 export async function query(url: string, sql: string): Promise<unknown[][]> {
   const session = await connectTo(url);
   try {
