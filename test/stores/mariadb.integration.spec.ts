@@ -10,6 +10,7 @@ import { mariadb, openStoreAt } from '../support/stores.js';
 import { describeApiKeyRepository } from './api-key-repository.contract.js';
 import { describeInstances } from './instances.contract.js';
 import { describeLocks } from './locks.contract.js';
+import { checkStore } from './maintenance.js';
 import { describePetRepository, idempotencyKey, newPet } from './pet-repository.contract.js';
 import { rawQuery } from './raw-query.js';
 
@@ -106,11 +107,12 @@ describe('a MariaDB server of its own', () => {
     await set('autocommit = OFF');
   });
 
-  it('answers 503 while it is read-only, and recovers without a restart', async () => {
+  it('is rejected at startup while it is read-only, answers 503, and recovers without a restart', async () => {
     const service = await Service.start({ DATABASE_URL: url });
     const pet = { name: 'Bella', categoryId: 1 };
     try {
       await set('read_only = 1');
+      await expect(openStoreAt(url)).rejects.toThrow(/read-only/);
       expect((await service.add(pet)).status).toBe(503);
       while ((await service.send('/health/ready')).status === 200);
       await set('read_only = 0');
@@ -122,25 +124,13 @@ describe('a MariaDB server of its own', () => {
     }
   });
 
-  it('is rejected at startup while it is read-only', async () => {
-    await set('read_only = 1');
-    await expect(openStoreAt(url)).rejects.toThrow(/read-only/);
-    await set('read_only = 0');
-  });
-
-  it('is rejected at startup while its commits are not durable', async () => {
-    await set('innodb_flush_log_at_trx_commit = 2');
-    try {
-      await expect(openStoreAt(url)).rejects.toThrow(/innodb_flush_log_at_trx_commit/);
-    } finally {
-      await set('innodb_flush_log_at_trx_commit = 1');
-    }
-  });
-
-  it('is not ready while its commits are not durable', async () => {
+  it('is rejected at startup and by check, and is not ready, while its commits are not durable', async () => {
     const service = await Service.start({ DATABASE_URL: url });
     try {
       await set('innodb_flush_log_at_trx_commit = 2');
+      const found = expect.stringContaining('innodb_flush_log_at_trx_commit must be 1');
+      expect(await checkStore(url)).toMatchObject([{ name: 'database', state: 'fail', found }]);
+      await expect(openStoreAt(url)).rejects.toThrow(/innodb_flush_log_at_trx_commit/);
       expect((await service.send('/health/ready')).status).toBe(503);
     } finally {
       await set('innodb_flush_log_at_trx_commit = 1');

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { postgres as postgresDialect } from '../../src/adapters/persistence/typeorm/dialects/postgres.js';
 import { openDatabase, OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
@@ -57,7 +57,8 @@ const addTogether = ({ pets }: OpenDatabase, name: string, count: number) =>
 
 describe('PostgreSQL', () => {
   const store = freshStore(postgres);
-  const alter = (setting: string) => rawQuery(store.url, `ALTER DATABASE ${databaseName()} ${setting}`);
+  const alter = (setting: string) =>
+    rawQuery(withDatabase(store.url, 'postgres'), `ALTER DATABASE ${databaseName()} ${setting}`);
   const databaseName = () => new URL(store.url).pathname.slice(1);
 
   it.each([
@@ -129,9 +130,24 @@ describe('PostgreSQL', () => {
     }
   });
 
-  it('is rejected at startup while it is read-only', async () => {
-    await alter('SET default_transaction_read_only = on');
+  it('is rejected at startup while it is read-only, answers 503, and recovers without a restart', async () => {
+    const service = await Service.start({ DATABASE_URL: store.url });
+    const reconfigure = async (setting: string) => {
+      await alter(setting);
+      // Only new connections have it.
+      const others = 'datname = current_database() AND pid <> pg_backend_pid()';
+      await rawQuery(store.url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${others}`);
+    };
+    const pet = { name: 'Bella', categoryId: 1 };
+    expect((await service.add(pet)).status).toBe(201);
+    await reconfigure('SET default_transaction_read_only = on');
     await expect(openStoreAt(store.url)).rejects.toThrow(/default_transaction_read_only/);
+    while ((await service.send('/health/ready')).status === 200);
+    expect((await service.add(pet)).status).toBe(503);
+    await reconfigure('RESET default_transaction_read_only');
+    while ((await service.send('/health/ready')).status === 503);
+    expect((await service.add(pet)).status).toBe(201);
+    await service.stop();
   });
 
   it('runs no statement any more once its request has been rejected', async () => {
@@ -190,38 +206,6 @@ describe('a PostgreSQL that ends each connection with the packet that accepts it
       await store.close();
       server.close();
     }
-  });
-});
-
-describe('a PostgreSQL whose configuration changes', () => {
-  const store = freshStore(postgres);
-  let service: Service;
-
-  beforeEach(async () => {
-    service = await Service.start({ DATABASE_URL: store.url });
-  });
-
-  afterEach(() => service.stop());
-
-  it('answers 503 while it is read-only, and recovers without a restart', async () => {
-    const alter = async (setting: string) => {
-      const name = new URL(store.url).pathname.slice(1);
-      await rawQuery(withDatabase(store.url, 'postgres'), `ALTER DATABASE ${name} ${setting}`);
-      // Only new connections have it.
-      await rawQuery(
-        store.url,
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-      );
-    };
-    const pet = { name: 'Bella', categoryId: 1 };
-    expect((await service.add(pet)).status).toBe(201);
-    await alter('SET default_transaction_read_only = on');
-    while ((await service.send('/health/ready')).status === 200);
-    expect((await service.add(pet)).status).toBe(503);
-    await alter('RESET default_transaction_read_only');
-    while ((await service.send('/health/ready')).status === 503);
-    expect((await service.add(pet)).status).toBe(201);
   });
 });
 
