@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { chownSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Libsql from 'libsql';
@@ -65,16 +65,6 @@ it.each([
   expect(await folder().run(line.split(' '), variables)).toMatchObject({ code: 0, err: '' });
   for (let path = created; path !== '.'; path = dirname(path))
     expect([path, statSync(join(folder().path, path))]).toMatchObject([path, { uid: 1_000, gid: 1_000 }]);
-});
-
-it('restore is rejected while two idle processes serve', async () => {
-  const service = await folder().serve({ WEB_CONCURRENCY: '2' });
-  await run('backup', 'a.sqlite');
-  const bella = await service.add(service.key!, { name: 'Bella', categoryId: 1 });
-  expect(await folder().run(['restore', 'a.sqlite'])).toMatchObject({ code: 1, out: '' });
-  expect(await (await service.send(service.key!)).text()).toBe(`[${bella}]`);
-  expect(await service.end('SIGTERM')).toBe(0);
-  expect(readdirSync(join(folder().path, 'data'))).toEqual(['petstore.sqlite']);
 });
 
 it('backup has every pet that was acknowledged before it began, while 32 clients write', async () => {

@@ -1,8 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
 import { freshFolder } from '../support/fresh-folder.js';
 import { Proxy } from '../support/proxy.js';
 import { mariadb, postgres } from '../support/stores.js';
@@ -33,22 +31,6 @@ describe.each(['1', '2'])('a start of %s process(es)', (count) => {
     // 192.0.2.1 is reserved for documentation (RFC 5737).
     const message = await startError({ WEB_CONCURRENCY: count, HOST: '192.0.2.1' });
     expect(message).toMatch(/^PORT or HOST cannot be used: .*EADDRNOTAVAIL/);
-  });
-});
-
-describe('a start', () => {
-  it('fails if the SQLite file is no database, and leaves it as it is', async () => {
-    writeFileSync(join(folder().path, 'note'), 'no database');
-    mkdirSync(join(folder().path, 'folder'));
-    const ofNote = await startError({ DATABASE_URL: 'sqlite:note' });
-    expect(ofNote).toMatch(
-      /^DATABASE_URL \(.*\/note\): file is not a database\. It must be an intact SQLite database;/,
-    );
-    for (const file of ['folder', 'note/pets.sqlite']) {
-      const message = await startError({ DATABASE_URL: `sqlite:${file}` });
-      expect(message).toContain(`"${file}" must be a SQLite database`);
-    }
-    expect(folder().files()).toMatchObject([{ text: 'no database' }]);
   });
 });
 

@@ -17,10 +17,10 @@ export async function startReady(
   return service;
 }
 
-/** Whether the service on this port is ready; no if there is none. */
+/** Whether the service on this port is ready; no if there is none, or it does not answer within a second. */
 export async function isReady(port: number): Promise<boolean> {
   try {
-    return (await Connection.ask(port, 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n')).status === 200;
+    return (await Connection.ask(port, 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n', false, 1_000)).status === 200;
   } catch {
     return false;
   }
