@@ -86,8 +86,6 @@ function networkFaults(proxy: Proxy): Faults['kinds'] {
       begin();
       await lasting();
       proxy.resume();
-      // What the proxy has noted is not needed, and would fill the memory.
-      proxy.sent();
     };
   return {
     cut: until(() => proxy.cut()),

@@ -10,7 +10,6 @@ export class Proxy {
   private losing = 0;
   private lastWords: string | undefined;
   private awaited: { readonly text: string; readonly resolve: () => void } | undefined;
-  private heard: Buffer[] = [];
 
   private constructor(
     private target: number,
@@ -31,7 +30,6 @@ export class Proxy {
       }
       client.on('close', () => this.pairs.delete(pair));
       client.on('data', (bytes: Buffer) => {
-        this.heard.push(bytes);
         if (this.lastWords !== undefined && bytes.includes(this.lastWords)) this.hang();
         if (this.losing > 0) this.loseAnswer(pair);
         else if (this.awaited && bytes.includes(this.awaited.text)) {
@@ -45,7 +43,7 @@ export class Proxy {
   /** Opens a way to this port, of the loopback if no host is named. */
   static async open(target: number, host = '127.0.0.1'): Promise<Proxy> {
     const proxy = new Proxy(target, host);
-    await proxy.listen(0);
+    await once(proxy.server.listen(0, '127.0.0.1'), 'listening');
     return proxy;
   }
 
@@ -60,11 +58,6 @@ export class Proxy {
 
   get port(): number {
     return (this.server.address() as AddressInfo).port;
-  }
-
-  /** What the clients have sent since this was last asked. */
-  sent(): Buffer {
-    return Buffer.concat(this.heard.splice(0));
   }
 
   /** Forwards nothing more, and says nothing: not on the connections there are, nor on new ones. */
@@ -149,10 +142,5 @@ export class Proxy {
       upstream.destroy();
       lost?.();
     });
-  }
-
-  private async listen(port: number): Promise<void> {
-    this.server.listen(port, '127.0.0.1');
-    await once(this.server, 'listening');
   }
 }
