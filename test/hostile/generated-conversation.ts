@@ -1,4 +1,5 @@
 import { Connection, WireAnswer } from '../support/connection.js';
+import { expectErrorBody } from '../support/error-body.js';
 import { petJson } from '../support/fields.js';
 import { pause } from '../support/ledger.js';
 import { HostileRequest, KnownPet, Random } from './generated-requests.js';
@@ -138,7 +139,7 @@ export class Conversation {
     // A request that could not be parsed gets a new id.
     if (id !== request.id && !(this.closing && status === 400 && /^[0-9a-f-]{36}$/.test(id)))
       throw new Error(`The response to ${id} comes in place of that to ${request.id}.`);
-    if (status >= 400) checkError(response);
+    if (status >= 400) expectErrorBody(response);
     if (status === 201) {
       const created = /^\/v1\/pets\/([0-9]+)$/.exec(response.header('Location') ?? '')?.[1] ?? '0';
       const text = petJson(BigInt(created), { name: `"${request.name}"` });
@@ -167,13 +168,4 @@ function cutOff(requests: readonly HostileRequest[], length: number): HostileReq
     left -= bytes.length;
   }
   return found;
-}
-
-function checkError(response: WireAnswer): void {
-  const { status, body } = response;
-  if (response.header('Content-Type') !== 'application/json') throw new Error('an error that is not application/json');
-  if (status === 401 && response.header('WWW-Authenticate') === undefined)
-    throw new Error('401 without WWW-Authenticate');
-  const error = JSON.parse(body) as Record<string, unknown>;
-  if (Object.keys(error).join() !== 'code,message,status' || error.status !== status) throw new Error('no Error body');
 }
