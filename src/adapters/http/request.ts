@@ -21,8 +21,8 @@ export class RequestContext {
   readonly responseHeaders: string[];
 
   /**
-   * Until when it may wait for the database, on the clock of `performance.now()`; the time that a body takes to arrive is
-   * added.
+   * Until when it may wait for the database, on the clock of `performance.now()`; the time that a body takes to arrive
+   * is added.
    */
   deadline: number;
 
