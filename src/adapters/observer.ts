@@ -6,7 +6,7 @@ export interface TraceContext {
   readonly spanId: string;
 }
 
-/** A finished request: nothing in it was chosen freely by the client, such as a query or a body. */
+/** A finished request: of what a client can choose, such as a query or a body, it has nothing but a restricted id. */
 export interface FinishedRequest {
   /** The `X-Request-Id` of the response. */
   readonly id: string;

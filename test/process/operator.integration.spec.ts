@@ -40,12 +40,12 @@ const ENGINES = [
       'GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader',
       'GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO reader',
     ],
-    right: /The role reader lacks rights: INSERT ON pet, .*Roles and rights/,
-    lock: [
+    missingRight: /The role reader lacks rights: INSERT ON pet, .*Roles and rights/,
+    lockAccount: [
       'ALTER ROLE petstore NOLOGIN',
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'petstore'`,
     ],
-    unlock: 'ALTER ROLE petstore LOGIN',
+    unlockAccount: 'ALTER ROLE petstore LOGIN',
   },
   {
     engine: 'mariadb',
@@ -56,9 +56,9 @@ const ENGINES = [
     grant:
       /^DATABASE_URL \(mariadb:.*petstore\): CREATE command denied to user 'petstore'@.*GRANT .* ON petstore\.\* TO petstore; for migrations ALL\.\n$/,
     readOnly: ['CREATE USER reader', 'GRANT SELECT ON petstore.* TO reader'],
-    right: /INSERT command denied to user 'reader'.* table `petstore`\.`pet`.*GRANT/,
-    lock: ['ALTER USER petstore ACCOUNT LOCK', 'KILL USER petstore'],
-    unlock: 'ALTER USER petstore ACCOUNT UNLOCK',
+    missingRight: /INSERT command denied to user 'reader'.* table `petstore`\.`pet`.*GRANT/,
+    lockAccount: ['ALTER USER petstore ACCOUNT LOCK', 'KILL USER petstore'],
+    unlockAccount: 'ALTER USER petstore ACCOUNT UNLOCK',
   },
 ];
 
@@ -102,8 +102,11 @@ describe.each(ENGINES)('on a server of $engine whose roles are those of the docs
 
   it('a start of a role that may only read ends, and check fails: which right on which table', async () => {
     for (const sql of given.readOnly) await admin(sql);
-    expect((await run('serve', 'reader')).err).toMatch(given.right);
-    expect(await run('check', 'reader')).toMatchObject({ code: 1, out: expect.stringMatching(given.right) as unknown });
+    expect((await run('serve', 'reader')).err).toMatch(given.missingRight);
+    expect(await run('check', 'reader')).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(given.missingRight) as unknown,
+    });
   });
 
   it.each([
@@ -119,12 +122,12 @@ describe.each(ENGINES)('on a server of $engine whose roles are those of the docs
   it('that rejects the role later is logged once for many requests, and used again once it admits the role', async () => {
     const service = await folder().serve({ DATABASE_URL: url('petstore:PASSWORD'), API_KEYS: KEY });
     expect((await service.send(KEY)).status).toBe(200);
-    for (const sql of given.lock) await admin(sql).catch(() => undefined);
+    for (const sql of given.lockAccount) await admin(sql).catch(() => undefined);
     await until(async () => (await service.send(KEY)).status === 503);
     for (let i = 0; i < 50; i++) expect((await service.send(KEY, '/pets/1')).status).toBe(503);
     expect(service.log.match(/ DATABASE_URL \(/g)?.length).toBeLessThan(25);
     expect(service.log).not.toMatch(/^ +at /m);
-    await admin(given.unlock);
+    await admin(given.unlockAccount);
     await until(async () => (await service.send(KEY)).status === 200, 2_000);
     expect(await service.end('SIGTERM')).toBe(0);
   });

@@ -82,7 +82,7 @@ export function describeLocks(kind: StoreKind): void {
       expect(await pets.add(newPet(), idempotencyKey({ at: renewed }))).toEqual({ pet, replayed: true });
     });
 
-    it('that holds a table lets requests pass while a migration waits for it, and is named in the end', async () => {
+    it('that holds a table lets requests pass while a migration waits for it, and is named after its timeout', async () => {
       await (await store.open()).close();
       const session = await connectTo(store.url);
       sessions.push(session);

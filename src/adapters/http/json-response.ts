@@ -13,7 +13,7 @@ export interface JsonResponse {
   readonly headers?: HeaderList;
 }
 
-/** Sends a response, which must not be cached (RFC 9111, section 5.2.2.5). */
+/** Sends a response, which clients and proxies must not cache (RFC 9111, section 5.2.2.5). */
 export function sendJson(response: ServerResponse, { status, body, headers = [] }: JsonResponse): void {
   const code = status ?? response.statusCode;
   const noStore = ['Cache-Control', 'no-store'];

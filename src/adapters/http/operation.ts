@@ -78,9 +78,9 @@ export function parseQuery(query: Query, parameters: QueryParameters): Record<st
   for (const [name, value] of Object.entries(query)) {
     const parameter = names.includes(name) ? parameters[name] : undefined;
     if (!parameter) {
-      const has = `It has ${names.join(', ') || 'none'}.`;
-      const isNone = () => `${quoted(name)} is not a query parameter of this operation. ${has}`;
-      faults.push(() => new ApiError('unknown_parameter', `${isNone()}${didYouMean(name, names)}`));
+      const unknown = () =>
+        `${quoted(name)} is not a query parameter of this operation. It has ${names.join(', ') || 'none'}.`;
+      faults.push(() => new ApiError('unknown_parameter', unknown() + didYouMean(name, names)));
       continue;
     }
     const [first = '', ...others] = [value].flat() as string[];
