@@ -46,7 +46,8 @@ interface KeyRow {
 
 /**
  * Adds pets with idempotency keys, in a number of statements that does not depend on theirs. Rejects with
- * `IdempotencyInProgress`, and adds none, if another transaction holds one of the keys.
+ * `IdempotencyInProgress`, and adds none, if another transaction holds one of the keys; that error in the place of a
+ * result asks to try again.
  */
 export async function addOnce(
   dialect: Dialect,
@@ -60,7 +61,8 @@ export async function addOnce(
   const stored = new Map((await add(dialect, manager, sent)).map((row) => [nameOfRow(row), row]));
   return additions.map((addition) => {
     const { pet, key } = addition;
-    const row = stored.get(nameOf(key))!;
+    const row = stored.get(nameOf(key));
+    if (!row) return new IdempotencyInProgress();
     if (row.fingerprint !== key.fingerprint) return new IdempotencyKeyReused();
     // The payload is that of the first request: the pet as it was added, whatever has changed since.
     return { pet: { id: BigInt(row.pet_id), ...pet }, replayed: !row.is_new || firsts.get(nameOf(key)) !== addition };
@@ -78,15 +80,12 @@ async function addInOneStatement(
   );
   const unseen = stored.filter(({ is_new, is_visible }) => !is_new && !is_visible).map(({ pet_id }) => BigInt(pet_id));
   if (unseen.length === 0) return stored;
-  // Added after the statement had begun, or else removed by hand: then the key counts as new.
+  // Added after the statement had begun or, if it does not exist, removed by hand: its key is free in the next try.
   const pets = await findPets(dialect, manager, unseen);
   const removed = unseen.filter((_id, i) => !pets[i]);
   if (removed.length === 0) return stored;
   await manager.query('DELETE FROM idempotency_key WHERE pet_id = ANY ($1::bigint[])', [removed]);
-  const kept = stored.filter(({ pet_id }) => !removed.includes(BigInt(pet_id)));
-  const names = new Set(kept.map(nameOfRow));
-  const again = additions.filter(({ key }) => !names.has(nameOf(key)));
-  return [...kept, ...(await addInOneStatement(dialect, manager, again))];
+  return stored.filter(({ pet_id }) => !removed.includes(BigInt(pet_id)));
 }
 
 /** The same in the statements of a transaction. */
