@@ -7,7 +7,7 @@ import { shutdownOnSignal } from './shutdown.js';
 const MIN_BACKOFF = 100;
 const MAX_BACKOFF = 10_000;
 
-/** What one worker is told once all of them listen. */
+/** The message that makes a worker print the greeting: the primary sends it to one, once all of them listen. */
 const ALL_LISTEN = 'all workers listen';
 
 /** Resolves in one worker of the cluster, once all of them listen. */

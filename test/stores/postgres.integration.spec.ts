@@ -15,7 +15,7 @@ import { until } from '../support/working-folder.js';
 import { describeApiKeyRepository } from './api-key-repository.contract.js';
 import { describeInstances } from './instances.contract.js';
 import { describeLocks } from './locks.contract.js';
-import { copy } from './maintenance.js';
+import { checkStore, copy } from './maintenance.js';
 import { describePetRepository, idempotencyKey, newPet } from './pet-repository.contract.js';
 import { rawQuery } from './raw-query.js';
 
@@ -72,6 +72,18 @@ describe('PostgreSQL', () => {
     await alter(`SET synchronous_commit = ${setting}`);
     await addPets(store.url);
     expect(await recorded(store.url)).toEqual([used]);
+  });
+
+  it('is warned of without a check of connections, and fails its check for a pet inserted with its id', async () => {
+    await (await openStoreAt(store.url)).close();
+    await alter('SET client_connection_check_interval = 0');
+    await rawQuery(store.url, `INSERT INTO pet VALUES (7, 'Bella', 1, 'sold')`);
+    expect(await checkStore(store.url, 1)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ state: 'fail', found: expect.stringContaining('its id, 7,') as unknown }),
+        expect.objectContaining({ state: 'warn', advice: expect.stringContaining('ALTER ROLE') as unknown }),
+      ]),
+    );
   });
 
   it('is copied into durably, though it has synchronous_commit=off', async () => {

@@ -17,6 +17,9 @@ import { dirname, join } from 'node:path';
 import { DatabaseUnavailable } from '../../src/application/errors.js';
 import { readSettings } from '../../src/settings.js';
 import { openDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { LastingUrl } from '../../src/adapters/persistence/database-url.js';
+import { Database } from '../../src/adapters/persistence/typeorm/database.js';
+import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
 import { describeApiKeyRepository, newKey } from './api-key-repository.contract.js';
@@ -39,6 +42,17 @@ describe('SQLite', () => {
 
   afterEach(() => {
     another.close();
+  });
+
+  it('is unavailable, once, if a transaction was left open, and loses nothing afterwards', async () => {
+    const settings = readSettings({ DATABASE_URL: store.url });
+    const database = new Database(settings.DATABASE_URL as LastingUrl, settings, () => undefined);
+    await database.run('write', '', (manager) => manager.query('BEGIN'));
+    const pets = new TypeOrmPetRepository(database);
+    await expect(pets.add(newPet())).rejects.toThrow(DatabaseUnavailable);
+    const { pet } = await pets.add(newPet());
+    await database.close();
+    expect(await rawQuery(store.url, 'SELECT id FROM pet')).toEqual([[Number(pet.id)]]);
   });
 
   it('waits for the disk at every commit', async () => {

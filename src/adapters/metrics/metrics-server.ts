@@ -12,7 +12,7 @@ const TIMEOUT = 1_000;
 
 type Metrics = MetricObjectWithValues<MetricValue<string>>[];
 
-/** Is told why metrics could not be collected. */
+/** Receives the error of each request for metrics that could not be collected. */
 type Report = (error: Error) => void;
 
 /** Serves metrics to Prometheus at `/metrics` on a port of their own; 500 if they cannot be collected. */

@@ -12,7 +12,7 @@ export class DatabaseState {
   /** Set while it opens and once it is open. */
   private opening: Promise<void> | undefined;
   private isClosed = false;
-  /** What requests are told while it is paused, and until when it is, on the clock of `performance.now()`. */
+  /** The error that a pause rejects with, and when the pause ends, on the clock of `performance.now()`. */
   private paused: { readonly error: DatabaseUnavailable; readonly until: number } | undefined;
   /** Failures by their message: when they were logged, and how many have been counted since. */
   private readonly failures = new LRUCache<string, { loggedAt: number; count: number }>({ max: 100 });

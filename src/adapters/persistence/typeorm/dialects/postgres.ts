@@ -3,7 +3,7 @@ import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../database-url.js';
 import { AddParameter, Dialect, DriverError, Row } from './dialect.js';
 
-/** What gives the right that a statement lacks; `examine` finds those on tables before. */
+/** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
   const [, schema] = /^permission denied for schema (\S+)/.exec(message) ?? [];
   if (schema !== undefined) return `An administrator grants it: GRANT USAGE, CREATE ON SCHEMA ${schema} TO "${user}".`;
@@ -70,7 +70,7 @@ export const postgres: Dialect = {
       WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
   findings: `SELECT 'ids' AS name, 'fail' AS state,
-      concat('Pets have been inserted with their ids, up to ', max(id), ', behind those that are generated.') AS found,
+      concat('A row of pet was inserted with its id, ', max(id), ', higher than the ids generated so far.') AS found,
       'Move the sequence: ' || 'SELECT setval(''pet_id_seq'', (SELECT max(id) FROM pet)).' AS advice
     FROM pet HAVING max(id) > coalesce(pg_sequence_last_value(pg_get_serial_sequence('pet', 'id')::regclass), 0)
     UNION ALL SELECT 'connection check', 'warn',
