@@ -198,13 +198,6 @@ export type Settings = {
 
 const ENTRIES = Object.entries<Setting<unknown>>(SETTINGS);
 
-const REMOVED = {
-  HEADERS_TIMEOUT: '10 s, or REQUEST_TIMEOUT if that is shorter',
-  IDLE_TIMEOUT: '30 s',
-  POOL_TIMEOUT: '3 s',
-  STOP_LINGER: '1 s',
-};
-
 /**
  * Adds the variables of `.env`, if it exists, to the environment. `process.loadEnvFile` takes a byte order mark for
  * part of the first name, and a file that it may not read for absent.
@@ -221,9 +214,6 @@ export function loadEnvFile(): void {
 
 /** Throws `UsageError` with one line that names the variable. An empty variable counts as not set. */
 export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
-  for (const [name, value] of Object.entries(REMOVED)) {
-    if (env[name]) throw new UsageError(`${name} was removed: it is always ${value}. Unset it.`);
-  }
   const parsed = ENTRIES.map(([name, setting]) => {
     const text = env[name] || setting.default;
     return [name, text === undefined ? undefined : setting.parse(name, text)];

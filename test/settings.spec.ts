@@ -41,7 +41,7 @@ const TABLE: readonly Row[] = [
     'DATABASE_URL',
     { name: 'DATABASE_URL', engine: 'sqlite', file: './data/petstore.sqlite' },
     {
-      'memory:': { engine: 'memory' },
+      'memory:': { name: 'DATABASE_URL', engine: 'memory' },
       'sqlite:data/a:b.sqlite': { engine: 'sqlite', file: 'data/a:b.sqlite' },
       'sqlite:///var/lib/pets.sqlite': { engine: 'sqlite', file: '/var/lib/pets.sqlite' },
       'postgres://me:p%40ss%2F%25@db/pets': { engine: 'postgres', user: 'me', password: 'p@ss/%', database: 'pets' },
@@ -199,13 +199,6 @@ describe('the settings', () => {
     { WEB_CONCURRENCY: '2', DATABASE_URL: 'memory:' },
   ])('are rejected if they contradict each other: %j', (env) => {
     expect(rejection(env)).toMatch(/^[A-Z_]+ must be .{20,200}\.$/);
-  });
-
-  it.each(['HEADERS_TIMEOUT', 'IDLE_TIMEOUT', 'POOL_TIMEOUT', 'STOP_LINGER'])('say that %s was removed', (name) => {
-    expect(rejection({ [name]: '1000' })).toMatch(
-      new RegExp(`^${name} was removed: it is always .*s.*\\. Unset it\\.$`),
-    );
-    expect(() => readSettings({ [name]: '' })).not.toThrow();
   });
 
   it.each([
