@@ -10,9 +10,8 @@ import {
 } from '@nestjs/swagger';
 import type { Settings } from '../../../settings.js';
 import { SETTINGS_TOKEN } from '../settings.token.js';
-import { ALWAYS, BY_STATUS, DEPRECATED, headers } from './headers.js';
-import { BODY_FAILURES, SHARED_FAILURES, UNREADABLE } from './responses.js';
-import { schemas, tags } from './schemas.js';
+import { ALWAYS, BODY_FAILURES, BY_STATUS, DEPRECATED, headers, SHARED_FAILURES, UNREADABLE } from './responses.js';
+import { schemas } from './schemas.js';
 import packageJson from '../../../../package.json' with { type: 'json' };
 
 const DESCRIPTION = `A catalogue of animals offered in a store.
@@ -35,6 +34,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .setTitle('Pet store')
     .setDescription(DESCRIPTION)
     .setVersion(packageJson.interfaceVersion)
+    .addTag('pets', 'The animals of the catalogue.')
     .setLicense('MIT', 'https://opensource.org/license/mit')
     .addServer('{base_url}', 'Production', { base_url: { default: PRODUCTION_BASE_URL } })
     .addServer('{staging_base_url}', 'Staging', { staging_base_url: { default: STAGING_BASE_URL } })
@@ -42,7 +42,6 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .addSecurityRequirements('apiKey')
     .build();
   config.info.contact = { name: 'The operator of the service, who issues the API keys' };
-  config.tags = tags;
   config.components = { ...config.components, responses: { Unreadable: UNREADABLE }, headers, schemas };
   const { paths, ...document } = SwaggerModule.createDocument(app, config, { onlyIncludeDecoratedEndpoints: true });
   const schemaOf = ({ $ref }: ReferenceObject) => document.components!.schemas![$ref.split('/').at(-1)!]!;

@@ -1,4 +1,4 @@
-import type { OpenAPIObject, ReferenceObject, SchemaObject } from '@nestjs/swagger';
+import type { ReferenceObject, SchemaObject } from '@nestjs/swagger';
 
 /** The schemas of the document, besides its DTOs: `components.schemas`. */
 export const schemas: Record<string, SchemaObject> = {};
@@ -7,15 +7,6 @@ export const schemas: Record<string, SchemaObject> = {};
 export function namedSchema(name: string, schema: SchemaObject): ReferenceObject {
   schemas[name] = schema;
   return { $ref: `#/components/schemas/${name}` };
-}
-
-/** The tags of the document. */
-export const tags: NonNullable<OpenAPIObject['tags']> = [];
-
-/** Adds a tag to the document, and returns its name. */
-export function namedTag(name: string, description: string): string {
-  tags.push({ name, description });
-  return name;
 }
 
 export const INT64 = { type: 'integer', format: 'int64' } as const;

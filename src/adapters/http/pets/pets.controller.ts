@@ -4,7 +4,6 @@ import { type PageQuery, PetService } from '../../../application/pets/pet.servic
 import type { Pet } from '../../../domain/pets/pet.js';
 import type { Settings } from '../../../settings.js';
 import { JsonObject } from '../body/body.decorator.js';
-import { namedTag } from '../docs/schemas.js';
 import { type JsonResponse, ResponseCache } from '../json-response.js';
 import { type AuthenticatedContext, Context } from '../request.js';
 import { SETTINGS_TOKEN } from '../settings.token.js';
@@ -12,7 +11,7 @@ import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe, parseIdempotencyKey, PetIdPipe } from './parameters.js';
 import { CreatePetOperation, GetPetOperation, ListPetsOperation } from './pets.docs.js';
 
-@ApiTags(namedTag('pets', 'The animals of the catalogue.'))
+@ApiTags('pets')
 @Controller('v1/pets')
 export class PetsController {
   private readonly cache = new ResponseCache();

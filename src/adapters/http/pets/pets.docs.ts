@@ -11,8 +11,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import type { PetStatus } from '../../../domain/pets/pet.js';
-import { headerRefs } from '../docs/headers.js';
-import { BodyFailure, Failure, messages } from '../docs/responses.js';
+import { BodyFailure, Failure, headerRefs, messages } from '../docs/responses.js';
 import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
