@@ -3,7 +3,7 @@ import cluster from 'node:cluster';
 import { CommanderError } from 'commander';
 import type { Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
-import { lasting } from './adapters/persistence/database-url.js';
+import { persistent } from './adapters/persistence/database-url.js';
 import { requireDatabase } from './adapters/persistence/sqlite-file.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
@@ -20,7 +20,7 @@ async function serve(): Promise<void> {
   else await (await import('./process/serve.js')).serve(settings);
 }
 
-const configuredDatabase = () => lasting('DATABASE_URL', readSettings().DATABASE_URL);
+const configuredDatabase = () => persistent(readSettings().DATABASE_URL);
 
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
   const url = configuredDatabase();

@@ -34,7 +34,7 @@ export class KeyRejected extends ClientError {
 /** The database cannot answer now; the same request may succeed later. A write may have been committed. */
 export class DatabaseUnavailable extends Error {}
 
-export const late = () => new DatabaseUnavailable('The database did not answer in time.');
+export const databaseTimedOut = () => new DatabaseUnavailable('The database did not answer in time.');
 
 /** A mistake of the operator; the message, one line, says what would be right. */
 export class UsageError extends Error {}

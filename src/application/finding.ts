@@ -13,8 +13,3 @@ export interface Finding {
 export const ok = (name: string, found: string): Finding => ({ name, state: 'ok', found });
 export const warn = (name: string, found: string, advice: string): Finding => ({ name, state: 'warn', found, advice });
 export const fail = (name: string, found: string, advice?: string): Finding => ({ name, state: 'fail', found, advice });
-
-/** The message of a finding, in `petstore check` and when it stops the start. */
-export function words({ found, advice }: Finding): string {
-  return advice === undefined ? found : `${found} ${advice}`;
-}

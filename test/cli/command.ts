@@ -3,7 +3,7 @@ import type { CommandContext, Services } from '../../src/adapters/cli/command-co
 import { program } from '../../src/adapters/cli/program.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { PetService } from '../../src/application/pets/pet.service.js';
-import { databaseUrl, lasting } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, persistent } from '../../src/adapters/persistence/database-url.js';
 import type { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import type { Outcome } from '../support/working-folder.js';
 
@@ -23,7 +23,7 @@ export class PetstoreCommand {
   async run(line: string): Promise<Outcome> {
     let [out, err] = ['', ''];
     const context = {
-      databaseUrl: () => lasting('DATABASE_URL', databaseUrl('DATABASE_URL', this.url)),
+      databaseUrl: () => persistent(databaseUrl('DATABASE_URL', this.url)),
       withServices: (use: (services: Services) => Promise<unknown>) => use(this),
       print: (text: string) => void (out += `${text}\n`),
     } as unknown as CommandContext;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { databaseUrl, LastingUrl } from '../../src/adapters/persistence/database-url.js';
-import { migrate, withDataSource } from '../../src/adapters/persistence/typeorm/schema.js';
+import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/schema.js';
 import { IdempotencyInProgress, DatabaseUnavailable } from '../../src/application/errors.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
 import { freshStore } from '../support/fresh-store.js';
@@ -90,10 +90,10 @@ export function describeLocks(kind: StoreKind): void {
       await session.query(`DELETE FROM migrations WHERE name LIKE 'UniqueKeyNames%'`);
       const other = await transaction('SELECT count(*) FROM api_key');
       const [[id] = []] = await other.query(`SELECT ${isPostgres ? 'pg_backend_pid()' : 'connection_id()'}`);
-      const url = databaseUrl('DATABASE_URL', store.url) as LastingUrl;
-      const failing = withDataSource(url, (source) => migrate(source, 0));
+      const url = databaseUrl('DATABASE_URL', store.url) as PersistentUrl;
+      const failing = withDatabase(url, (source) => migrate(source, 0));
       await expect(failing).rejects.toThrow(new RegExp(`held by .* ${String(id)}\\D`));
-      const migrating = withDataSource(url, (source) => migrate(source));
+      const migrating = withDatabase(url, (source) => migrate(source));
       while ((await session.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
       await session.query('SELECT count(*) FROM api_key');
       await other.query('ROLLBACK');

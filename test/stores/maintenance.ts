@@ -1,4 +1,4 @@
-import { databaseUrl, LastingUrl } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
 import { collectGarbage } from '../../src/adapters/persistence/sqlite-file.js';
 import { makeBackup, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
@@ -18,7 +18,7 @@ export function checkStore(url: string, configuredKeys = 0): Promise<Finding[]> 
 
 /** `petstore copy` */
 export function copy(from: string, to: string): Promise<Contents> {
-  const [source, target] = [databaseUrl('--from', from), databaseUrl('--to', to)] as [LastingUrl, LastingUrl];
+  const [source, target] = [databaseUrl('--from', from), databaseUrl('--to', to)] as [PersistentUrl, PersistentUrl];
   return asCommand(copyDatabase(source, target));
 }
 

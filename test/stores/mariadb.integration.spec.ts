@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { LastingUrl } from '../../src/adapters/persistence/database-url.js';
+import { PersistentUrl } from '../../src/adapters/persistence/database-url.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { readSettings } from '../../src/settings.js';
@@ -95,7 +95,7 @@ describe('a MariaDB server of its own', () => {
     // To switch it on commits, which hides what CHAIN does.
     await set('autocommit = ON');
     const settings = readSettings({ DATABASE_URL: url });
-    const database = new Database(settings.DATABASE_URL as LastingUrl, settings, () => undefined);
+    const database = new Database(settings.DATABASE_URL as PersistentUrl, settings, () => undefined);
     await database.open();
     await expect(database.run('transaction', '', () => Promise.resolve(), performance.now())).rejects.toThrow(
       'in time',

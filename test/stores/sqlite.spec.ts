@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseUnavailable } from '../../src/application/errors.js';
 import { readSettings } from '../../src/settings.js';
 import { openDatabase } from '../../src/adapters/persistence/persistence.module.js';
-import { LastingUrl } from '../../src/adapters/persistence/database-url.js';
+import { PersistentUrl } from '../../src/adapters/persistence/database-url.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
@@ -46,7 +46,7 @@ describe('SQLite', () => {
 
   it('is unavailable, once, if a transaction was left open, and loses nothing afterwards', async () => {
     const settings = readSettings({ DATABASE_URL: store.url });
-    const database = new Database(settings.DATABASE_URL as LastingUrl, settings, () => undefined);
+    const database = new Database(settings.DATABASE_URL as PersistentUrl, settings, () => undefined);
     await database.run('write', '', (manager) => manager.query('BEGIN'));
     const pets = new TypeOrmPetRepository(database);
     await expect(pets.add(newPet())).rejects.toThrow(DatabaseUnavailable);

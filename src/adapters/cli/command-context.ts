@@ -1,7 +1,7 @@
 import type { Finding } from '../../application/finding.js';
 import type { ApiKeyService } from '../../application/keys/api-key.service.js';
 import type { PetService } from '../../application/pets/pet.service.js';
-import type { LastingUrl } from '../persistence/database-url.js';
+import type { PersistentUrl } from '../persistence/database-url.js';
 
 /** The services of an open database. */
 export interface Services {
@@ -12,7 +12,7 @@ export interface Services {
 /** What the commands need from the rest of the program. */
 export interface CommandContext {
   /** `DATABASE_URL`. Throws `UsageError` if a setting is invalid, or the database is lost with its process. */
-  readonly databaseUrl: () => LastingUrl;
+  readonly databaseUrl: () => PersistentUrl;
   readonly serve: () => Promise<void>;
   /** Opens the database for as long as `use` takes. `mustExist`: fails where a SQLite file would be created. */
   readonly withServices: <T>(use: (services: Services) => Promise<T>, mustExist?: boolean) => Promise<T>;

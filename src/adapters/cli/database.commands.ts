@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
-import { words } from '../../application/finding.js';
-import { databaseUrl as parseDatabaseUrl, lasting, type LastingUrl } from '../persistence/database-url.js';
+import { databaseUrl as parseDatabaseUrl, persistent, type PersistentUrl } from '../persistence/database-url.js';
 import type { CommandContext } from './command-context.js';
 import { plural, table } from './text.js';
 
@@ -15,7 +14,12 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .action(async ({ verbose }: { verbose?: true }) => {
       const findings = await check();
       const printed = findings.filter(({ state }) => verbose ?? state !== 'ok');
-      if (printed.length > 0) print(table(printed.map((each) => [each.state, each.name, words(each)])));
+      const rows = printed.map(({ state, name, found, advice }) => [
+        state,
+        name,
+        advice ? `${found} ${advice}` : found,
+      ]);
+      if (rows.length > 0) print(table(rows));
       const failed = printed.filter(({ state }) => state === 'fail').map(({ name }) => name);
       if (failed.length > 0) throw new UsageError(`${plural(failed.length, 'check')} failed: ${failed.join(', ')}.`);
       const warnings = printed.filter(({ state }) => state === 'warn').length;
@@ -38,8 +42,8 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .requiredOption('--to <url>', 'the target, in the form of DATABASE_URL; it must exist and be empty')
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
-      const [source, target] = [parseDatabaseUrl('--from', from), parseDatabaseUrl('--to', to)];
-      const { pets, keys } = await copyDatabase(lasting('--from', source), lasting('--to', target));
+      const [source, target] = [parseDatabaseUrl('--from', from), parseDatabaseUrl('--to', to)].map(persistent);
+      const { pets, keys } = await copyDatabase(source!, target!);
       print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}.`);
       print('Set DATABASE_URL to the new database and start the service.');
     });
@@ -67,7 +71,7 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     });
 }
 
-function sqliteFile(url: LastingUrl): string {
+function sqliteFile(url: PersistentUrl): string {
   if (url.engine === 'sqlite') return url.file;
   throw new UsageError('This command is for DATABASE_URL=sqlite:FILE. For a server use pg_dump or mariadb-dump.');
 }

@@ -37,20 +37,20 @@ export interface SqliteUrl {
 }
 
 /** The parsed `DATABASE_URL`. */
-export type DatabaseUrl = { readonly engine: 'memory' } | SqliteUrl | ServerUrl;
+export type DatabaseUrl = { readonly name: string; readonly engine: 'memory' } | SqliteUrl | ServerUrl;
 
 /** The URL of a database that outlives the process. */
-export type LastingUrl = SqliteUrl | ServerUrl;
+export type PersistentUrl = SqliteUrl | ServerUrl;
 
 /** Where a database is, for people; without the user and the password. */
-export function locationOf(url: LastingUrl): string {
+export function locationOf(url: PersistentUrl): string {
   return url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
 }
 
-/** The same database; throws `UsageError` if it is lost with its process. */
-export function lasting(name: string, url: DatabaseUrl): LastingUrl {
+/** Narrows a URL to that of a database that outlives the process; throws `UsageError` if it does not. */
+export function persistent(url: DatabaseUrl): PersistentUrl {
   if (url.engine !== 'memory') return url;
-  throw new UsageError(`${name} must not be memory:, which lasts only as long as its process.`);
+  throw new UsageError(`${url.name} must not be memory:, which lasts only as long as its process.`);
 }
 
 /** The settings that limit the waits for a database. */
@@ -74,7 +74,7 @@ const TLS_MODES = ['require', 'verify-ca', 'verify-full'] as const;
  * The message never repeats the URL, which may have a password in it.
  */
 export function databaseUrl(name: string, text: string): DatabaseUrl {
-  if (text === 'memory:') return { engine: 'memory' };
+  if (text === 'memory:') return { name, engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
   // What begins with a scheme means something else to libsql; sqlite://data/x would be a folder of the root.
   if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]*)?:|^\/\/[^/]/i.test(file)) return { name, engine: 'sqlite', file };

@@ -4,10 +4,10 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { quoted, UsageError } from '../../application/errors.js';
-import { LastingUrl } from './database-url.js';
+import { PersistentUrl } from './database-url.js';
 
 /** Throws `UsageError` if the file of a SQLite database does not exist. */
-export function requireDatabase(url: LastingUrl): void {
+export function requireDatabase(url: PersistentUrl): void {
   if (url.engine !== 'sqlite' || existsSync(url.file)) return;
   // A relative path alone does not show that the command runs in the wrong folder.
   const folder = isAbsolute(url.file) ? '' : ` in ${process.cwd()}`;
@@ -20,7 +20,7 @@ export function requireDatabase(url: LastingUrl): void {
  * closing the file again would release the locks of all connections of this process
  * (https://www.sqlite.org/howtocorrupt.html, section 2.2).
  */
-export function createDatabaseFile<Url extends LastingUrl>(url: Url): Url {
+export function createDatabaseFile<Url extends PersistentUrl>(url: Url): Url {
   if (url.engine !== 'sqlite') return url;
   const { file } = url;
   try {

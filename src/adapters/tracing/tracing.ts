@@ -22,7 +22,7 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
-import { within } from '../../application/within.js';
+import { withTimeout } from '../../application/timeout.js';
 import type { FinishedRequest, Observer, TraceContext } from '../observer.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
@@ -100,7 +100,7 @@ export class Tracing implements Observer, OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     const late = () => new Error(`The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`);
-    await within(FLUSH_TIMEOUT, this.provider.shutdown(), late).catch(warn);
+    await withTimeout(FLUSH_TIMEOUT, this.provider.shutdown(), late).catch(warn);
   }
 
   /** Runs in a child of the active span; without a span if none is active, or its request has finished. */

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { databaseTimeout } from '../../../application/within.js';
+import { databaseTimeout } from '../../../application/timeout.js';
 import type { Settings } from '../../../settings.js';
 import { ApiError } from '../errors/api-error.js';
 import { MAX_HEAD } from '../errors/error-code.js';

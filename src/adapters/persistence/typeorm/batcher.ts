@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { EntityManager, QueryFailedError } from 'typeorm';
-import { ClientError, late } from '../../../application/errors.js';
+import { ClientError, databaseTimedOut } from '../../../application/errors.js';
 import { endOfTurn } from '../../../application/turn.js';
 import { observeCommit } from '../../observer.js';
 import { Database, WorkKind } from './database.js';
@@ -64,7 +64,7 @@ export class Batcher<Item, Result> {
     await endOfTurn();
     const all = this.pending.splice(0, MAX_BATCH);
     const now = performance.now();
-    for (const { deadline, reject } of all) if (deadline <= now) reject(late());
+    for (const { deadline, reject } of all) if (deadline <= now) reject(databaseTimedOut());
     const batch = all.filter(({ deadline }) => deadline > now);
     if (batch.length === 0) return;
     const items = batch.map(({ item }) => item);

@@ -1,5 +1,5 @@
 import type { EntitySchemaColumnOptions } from 'typeorm';
-import type { LastingUrl } from '../database-url.js';
+import type { PersistentUrl } from '../database-url.js';
 
 /** An int64 column: exact, whatever the driver makes of it. */
 export const int64: EntitySchemaColumnOptions = {
@@ -11,7 +11,7 @@ export const int64: EntitySchemaColumnOptions = {
 };
 
 /** The column `id`, whose values the database generates. Only an `integer` can be SQLite's AUTOINCREMENT. */
-export function generatedId(engine: LastingUrl['engine']): EntitySchemaColumnOptions {
+export function generatedId(engine: PersistentUrl['engine']): EntitySchemaColumnOptions {
   return { ...int64, type: engine === 'sqlite' ? 'integer' : 'bigint', primary: true, generated: 'increment' };
 }
 

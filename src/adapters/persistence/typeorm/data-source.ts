@@ -2,13 +2,10 @@ import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
-import { POOL_TIMEOUT, within } from '../../../application/within.js';
-import { LastingUrl, ServerUrl, Tls } from '../database-url.js';
-import { Dialect } from './dialects/dialect.js';
-import { mariadb } from './dialects/mariadb.js';
-import { postgres } from './dialects/postgres.js';
-import { sqlite } from './dialects/sqlite.js';
-import { connecting, failureMessage, failureOf } from './failures.js';
+import { POOL_TIMEOUT, withTimeout } from '../../../application/timeout.js';
+import { PersistentUrl, Tls } from '../database-url.js';
+import { DIALECTS } from './dialects/dialects.js';
+import { asConnectFailure, failureMessage, failureOf } from './failures.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-key-names.js';
@@ -22,7 +19,7 @@ const SQLITE_TIMEOUT = 5_000;
  * The options of a DataSource for the database at a URL. Without a pool size it has one connection, for TypeORM's own
  * work on the schema, which expects integers of SQLite that are numbers, not bigints. The timeout is in milliseconds.
  */
-export function dataSourceOptions(url: LastingUrl, poolSize?: number, statementTimeout?: number): DataSourceOptions {
+export function dataSourceOptions(url: PersistentUrl, poolSize?: number, statementTimeout?: number): DataSourceOptions {
   const common = {
     entities: [petSchema(url.engine), ApiKeySchema, KeyUseSchema, IdempotencyKeySchema],
     migrations: [CreateTables1795132800000, UniqueKeyNames1795651200000],
@@ -85,33 +82,27 @@ export async function withSource<T>(options: DataSourceOptions, work: (source: D
   try {
     return await work(source);
   } finally {
-    await closing(source.destroy());
+    await untilClosed(source.destroy());
   }
 }
 
 /** Waits until connections are closed, but not for a statement that is never answered, as mysql2 would. */
-export function closing(closed: Promise<void>): Promise<void> {
-  return within(POOL_TIMEOUT, closed).catch(() => undefined);
+export function untilClosed(closed: Promise<void>): Promise<void> {
+  return withTimeout(POOL_TIMEOUT, closed).catch(() => undefined);
 }
 
 /** Initializes a DataSource, and closes what TypeORM leaves open if that fails: each attempt makes another pool. */
 export async function initialize(source: DataSource): Promise<void> {
   try {
-    await connecting(source.initialize());
+    await asConnectFailure(source.initialize());
   } catch (error) {
-    await closing(source.driver.disconnect());
+    await untilClosed(source.driver.disconnect());
     throw error;
   }
 }
 
-const DIALECTS = { sqlite, postgres, mariadb };
-
-export function dialectOf({ options: { type } }: DataSource): Dialect {
-  return DIALECTS[type === 'better-sqlite3' ? 'sqlite' : (type as ServerUrl['engine'])];
-}
-
 /** Settles as work of a command does; with `UsageError`, which names the database, if that has failed. */
-export async function about<T>(url: LastingUrl, work: Promise<T>): Promise<T> {
+export async function about<T>(url: PersistentUrl, work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {
     const dialect = DIALECTS[url.engine];
     const isNamed = !failureOf(dialect, error);

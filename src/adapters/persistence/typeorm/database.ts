@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { DatabaseUnavailable, late, UsageError } from '../../../application/errors.js';
+import { DatabaseUnavailable, databaseTimedOut, UsageError } from '../../../application/errors.js';
 import { endOfTurn } from '../../../application/turn.js';
-import { databaseTimeout, within } from '../../../application/within.js';
+import { databaseTimeout, withTimeout } from '../../../application/timeout.js';
 import { type Observer, observeQuery } from '../../observer.js';
-import { DatabaseLimits, LastingUrl } from '../database-url.js';
+import { DatabaseLimits, PersistentUrl } from '../database-url.js';
 import { collectGarbage, createDatabaseFile } from '../sqlite-file.js';
-import { closing, dataSourceOptions, dialectOf, initialize, withSource } from './data-source.js';
+import { untilClosed, dataSourceOptions, initialize, withSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';
-import { Dialect } from './dialects/dialect.js';
-import { connecting, failureMessage, failureOf, NotUsable, prepare } from './failures.js';
+import type { Dialect } from './dialects/dialect.js';
+import { dialectOf } from './dialects/dialects.js';
+import { asConnectFailure, failureMessage, failureOf, NotUsable, prepareConnection } from './failures.js';
 import { compareMigrations, migrate, requireRights } from './schema.js';
 
 /** How long to pause before work is retried, in milliseconds. */
@@ -33,7 +34,7 @@ export class Database {
   private readonly reads: DataSource;
   private readonly writes: DataSource;
   private readonly prepared = new WeakSet<object>();
-  private readonly url: LastingUrl;
+  private readonly url: PersistentUrl;
   private readonly timeout: number;
   private readonly state: DatabaseState;
   private lastWrite: Promise<unknown> = Promise.resolve();
@@ -43,7 +44,7 @@ export class Database {
 
   /** `report` receives sentences for the log. */
   constructor(
-    url: LastingUrl,
+    url: PersistentUrl,
     private readonly limits: DatabaseLimits,
     private readonly report: (message: string) => void,
     readonly observers: readonly Observer[] = [],
@@ -85,7 +86,7 @@ export class Database {
     const running = work(deadline);
     const settled = () => void this.pending--;
     void running.then(settled, settled);
-    return within(deadline - performance.now(), running).catch((error: Error) => {
+    return withTimeout(deadline - performance.now(), running).catch((error: Error) => {
       if (error instanceof DatabaseUnavailable) this.state.logFailure(error);
       throw error;
     });
@@ -118,7 +119,7 @@ export class Database {
     this.readVersion = undefined;
     if (this.url.engine === 'sqlite' && this.writes.isInitialized)
       await this.writes.query('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined);
-    for (const source of [this.reads, this.writes]) if (source.isInitialized) await closing(source.destroy());
+    for (const source of [this.reads, this.writes]) if (source.isInitialized) await untilClosed(source.destroy());
     if (this.url.engine === 'sqlite') await collectGarbage();
   }
 
@@ -159,14 +160,14 @@ export class Database {
   /** Runs work on a connection; on a server, closes it at the deadline, which ends the statement in flight. */
   private async runOnce<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     const runner = (kind === 'read' ? this.reads : this.writes).createQueryRunner();
-    const connection = (await connecting(runner.connect()).catch((error) => this.failToConnect(error))) as object;
+    const connection = (await asConnectFailure(runner.connect()).catch((error) => this.failToConnect(error))) as object;
     const { discard } = this.dialect;
     // Waiting for the connection may have used up the time.
     const isLate = performance.now() >= deadline;
     try {
-      if (isLate) throw late();
+      if (isLate) throw databaseTimedOut();
       const running = this.use(connection, runner, kind, work);
-      return await (discard ? within(deadline - performance.now(), running) : running);
+      return await (discard ? withTimeout(deadline - performance.now(), running) : running);
     } catch (error) {
       const isBroken = error instanceof DatabaseUnavailable || failureOf(this.dialect, error) === 'unavailable';
       if (isBroken && !isLate) discard?.(connection);
@@ -183,7 +184,7 @@ export class Database {
    */
   private async use<T>(connection: object, runner: QueryRunner, kind: WorkKind, work: Work<T>): Promise<T> {
     if (!this.prepared.has(connection)) {
-      await prepare(this.dialect, runner.manager);
+      await prepareConnection(runner.manager);
       this.prepared.add(connection);
     }
     if (kind !== 'transaction') return work(runner.manager);
@@ -221,20 +222,23 @@ export class Database {
         // A statement of SQLite that waits for a lock would block the event loop.
         if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
       }
-      const limited = dataSourceOptions(this.url, 1, this.limits.STATEMENT_TIMEOUT);
-      const pending = await withSource(limited, async (source) => {
-        const { pending, newer } = await compareMigrations(source);
-        if (newer) this.report(newer);
-        if (pending.length === 0) await requireRights(source);
-        return pending;
-      });
       // On a connection whose statements have no time limit.
-      if (pending.length > 0) await withSource(dataSourceOptions(this.url), migrate);
+      if (await this.isPending()) await withSource(dataSourceOptions(this.url), migrate);
       // SQLite's only connection for reads: it comes from no pool, so it need not be released.
       if (this.dialect.versionOf)
         this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
     } catch (error) {
       this.failToConnect(error);
     }
+  }
+  /** Whether migrations are pending; if none are, rejects if the role lacks a right. */
+  private isPending(): Promise<boolean> {
+    const compare = async (manager: EntityManager) => {
+      const { pending, newer } = await compareMigrations(manager);
+      if (newer) this.report(newer);
+      if (pending.length === 0) await requireRights(manager);
+      return pending.length > 0;
+    };
+    return this.runOnce('write', compare, performance.now() + this.timeout);
   }
 }

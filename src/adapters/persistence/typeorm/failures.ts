@@ -5,14 +5,16 @@ import {
   QueryRunnerProviderAlreadyReleasedError,
 } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
-import { LastingUrl, locationOf, ServerUrl } from '../database-url.js';
+import { PersistentUrl, locationOf, ServerUrl } from '../database-url.js';
+import { dialectOf } from './dialects/dialects.js';
 import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';
 
 /** The server, or the role, cannot store every pet exactly and durably; the message says what would be right. */
 export class NotUsable extends UsageError {}
 
 /** Prepares a new connection; rejects with `NotUsable` if the service cannot use its server. */
-export async function prepare(dialect: Dialect, manager: EntityManager): Promise<Examination> {
+export async function prepareConnection(manager: EntityManager): Promise<Examination> {
+  const dialect = dialectOf(manager.dataSource);
   for (const statement of dialect.session ?? []) await manager.query(statement);
   const [found] = await manager.query<[Examination]>(dialect.examine);
   if (found.problem !== null) throw new NotUsable(found.problem);
@@ -20,7 +22,7 @@ export async function prepare(dialect: Dialect, manager: EntityManager): Promise
 }
 
 /** Turns the rejection of an attempt to connect into that of a failed statement. */
-export function connecting<T>(connection: Promise<T>): Promise<T> {
+export function asConnectFailure<T>(connection: Promise<T>): Promise<T> {
   return connection.catch((error: Error) => {
     throw new QueryFailedError('CONNECT', undefined, error);
   });
@@ -38,14 +40,14 @@ export function failureOf(dialect: Dialect, error: unknown): Failure {
 }
 
 /** Says which database has failed, what it has said and, if only its operator can mend that, what would be right. */
-export function failureMessage(dialect: Dialect, url: LastingUrl, error: unknown): string {
+export function failureMessage(dialect: Dialect, url: PersistentUrl, error: unknown): string {
   const failed = error instanceof QueryFailedError ? (error as QueryFailedError<DriverError>) : undefined;
   const advice = failed && ruleOf(dialect, failed)?.[2]?.(url as ServerUrl, failed);
-  return `${url.name} (${locationOf(url)}): ${said(error)}${advice ? ` ${advice}` : ''}`;
+  return `${url.name} (${locationOf(url)}): ${driverMessage(error)}${advice ? ` ${advice}` : ''}`;
 }
 
 /** What an error says, as a sentence; its code if it says nothing, as when several addresses were tried in vain. */
-export function said(error: unknown): string {
+export function driverMessage(error: unknown): string {
   const { message, code } = ((error as QueryFailedError).driverError ?? error) as { message?: string; code?: string };
   const text = message || code || 'It gave no reason.';
   return /[.!?]$/.test(text) ? text : `${text}.`;

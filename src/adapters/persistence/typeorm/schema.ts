@@ -1,27 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DataSource, DataSourceOptions, MigrationExecutor } from 'typeorm';
+import { DataSource, DataSourceOptions, EntityManager, MigrationExecutor } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
-import { LastingUrl } from '../database-url.js';
+import { PersistentUrl } from '../database-url.js';
 import { createDatabaseFile } from '../sqlite-file.js';
-import { about, dataSourceOptions, dialectOf, withSource } from './data-source.js';
-import { failureOf, prepare } from './failures.js';
+import { about, dataSourceOptions, withSource } from './data-source.js';
+import { dialectOf } from './dialects/dialects.js';
+import { failureOf, prepareConnection } from './failures.js';
 
 /** For how long a migration tries to lock its tables, and lets requests pass in between; in milliseconds. */
 const LOCK_TIMEOUT = 60_000;
 const LOCK_PAUSE = 1_000;
 
-/** Opens a database for a command, with its schema as it is. */
-export async function withDataSource<T>(url: LastingUrl, work: (source: DataSource) => Promise<T>, timeout?: number) {
-  return withSource(dataSourceOptions(createDatabaseFile(url), 1, timeout), work);
+/** Opens a database for a command, with its schema as it is. If it fails, rejects with `UsageError`, which names it. */
+export function withDatabase<T>(url: PersistentUrl, work: (source: DataSource) => Promise<T>, timeout?: number) {
+  return about(url, withSource(dataSourceOptions(createDatabaseFile(url), 1, timeout), work));
 }
 
 /** Applies the pending migrations of a database, as a start does. */
-export function migrateDatabase(url: LastingUrl): Promise<string[]> {
-  return about(
-    url,
-    withDataSource(url, (source) => migrate(source)),
-  );
+export function migrateDatabase(url: PersistentUrl): Promise<string[]> {
+  return withDatabase(url, (source) => migrate(source));
 }
 
 /**
@@ -49,7 +47,8 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
 }
 
 async function applyMigrations(source: DataSource): Promise<string[]> {
-  const { pending } = await compareMigrations(source);
+  await prepareConnection(source.manager);
+  const { pending } = await compareMigrations(source.manager);
   if (pending.length === 0) return [];
   return source.transaction(async (manager) => {
     await manager.query(dialectOf(source).lockSchema);
@@ -59,19 +58,20 @@ async function applyMigrations(source: DataSource): Promise<string[]> {
 }
 
 /** Rejects, with the error of the database, if the role lacks a right on a table that requests need. */
-export async function requireRights(source: DataSource): Promise<void> {
-  const dialect = dialectOf(source);
-  for (const { tableName, columns } of source.entityMetadatas) {
+export async function requireRights(manager: EntityManager): Promise<void> {
+  const { dataSource } = manager;
+  for (const { tableName, columns } of dataSource.entityMetadatas) {
     const names = columns.map(({ databaseName }) => databaseName).join();
-    for (const statement of dialect.rights?.(tableName, names) ?? []) await source.query(statement);
+    for (const statement of dialectOf(dataSource).rights?.(tableName, names) ?? []) await manager.query(statement);
   }
 }
 
-/** The pending migrations, and a sentence if a newer release has applied others. Rejects as `prepare` does. */
-export async function compareMigrations(source: DataSource): Promise<{ pending: string[]; newer: string | false }> {
-  await prepare(dialectOf(source), source.manager);
-  const known = source.migrations.map((each) => each.name ?? each.constructor.name);
-  const applied = (await new MigrationExecutor(source).getExecutedMigrations()).map(({ name }) => name);
+/** The pending migrations, and a sentence if a newer release has applied others. */
+export async function compareMigrations(manager: EntityManager): Promise<{ pending: string[]; newer: string | false }> {
+  const { dataSource, queryRunner } = manager;
+  const known = dataSource.migrations.map((each) => each.name ?? each.constructor.name);
+  const executed = await new MigrationExecutor(dataSource, queryRunner).getExecutedMigrations();
+  const applied = executed.map(({ name }) => name);
   const unknown = applied.filter((name) => !known.includes(name));
   return {
     pending: known.filter((name) => !applied.includes(name)),
@@ -81,6 +81,7 @@ export async function compareMigrations(source: DataSource): Promise<{ pending: 
 
 /** Rejects with `UsageError`, one line that begins with `name`, unless the database has the schema of this release. */
 export async function requireSchema(source: DataSource, name: string): Promise<void> {
+  await prepareConnection(source.manager);
   const { state, found } = await schemaFinding(source);
   // Without its advice: a backup before an upgrade must not migrate the database.
   if (state !== 'ok') throw new UsageError(`${name} must have the schema of this release. ${found}`);
@@ -88,7 +89,7 @@ export async function requireSchema(source: DataSource, name: string): Promise<v
 
 /** Whether a database has the schema that the migrations create; indexes may be added. */
 export async function schemaFinding(source: DataSource): Promise<Finding> {
-  const { pending, newer } = await compareMigrations(source);
+  const { pending, newer } = await compareMigrations(source.manager);
   if (pending.length > 0)
     return warn('schema', `Pending: ${pending.join(', ')}.`, '"petstore migrate" or the next start applies them.');
   if (newer) return warn('schema', newer, 'Run that release.');

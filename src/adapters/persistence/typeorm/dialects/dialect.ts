@@ -1,9 +1,9 @@
-import type { EntityManager, QueryFailedError } from 'typeorm';
+import type { QueryFailedError } from 'typeorm';
 import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
 import type { ServerUrl } from '../../database-url.js';
 
-/** Adds a parameter, in the order of the text, and returns its placeholder: `$1` on PostgreSQL, else `?`. */
-export type AddParameter = (value: unknown) => string;
+/** Binds a parameter, in the order of the text, and returns its placeholder: `$1` on PostgreSQL, else `?`. */
+export type BindParameter = (value: unknown) => string;
 
 /** The values of a row, by the names of their columns. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -66,25 +66,25 @@ export interface Dialect {
   /** Makes the next generated id of an empty table higher than this one, in the transaction. */
   continueIds(table: string, last: bigint): readonly string[];
   /** Inserts pets and returns their `id`s. On a server it commits by itself, durably; it inserts all or none. */
-  insertPets(pets: readonly Row[], add: AddParameter): string;
+  insertPets(pets: readonly Row[], bind: BindParameter): string;
   /**
    * Inserts pets with different idempotency keys, a row of both each, and returns a `KeyRow` for each: a key that was
    * stored within its lifetime stays, without another pet. It commits by itself, durably. Absent if that takes the
    * three statements of a transaction: `claimKeys`, `insertPets`, and an INSERT of keys with `replaceKeys`.
    */
-  insertOnce?(rows: readonly Row[], add: AddParameter): string;
+  insertOnce?(rows: readonly Row[], bind: BindParameter): string;
   /** Selects the keys that are stored of these, and keeps others from storing them until the transaction ends. */
-  claimKeys?(keys: readonly Row[], add: AddParameter): string;
+  claimKeys?(keys: readonly Row[], bind: BindParameter): string;
   /** What follows the INSERT of claimed keys, to replace those that were stored. */
   readonly replaceKeys?: string;
   /** Moves the next id of a pet behind the highest; absent if rows that are inserted with their ids do that. */
   readonly skipIds?: string;
   /** The condition that a pet has one of these ids. */
-  hasId(ids: readonly bigint[], add: AddParameter): string;
+  hasId(ids: readonly bigint[], bind: BindParameter): string;
   /** Selects these columns of a list, always by one walk along an index. */
-  list(columns: string, query: PetQuery, add: AddParameter): string;
+  list(columns: string, query: PetQuery, bind: BindParameter): string;
   /** The same for several lists, with the index of its list as `place` of each row. Absent if that is slower. */
-  lists?(columns: string, queries: readonly PetQuery[], add: AddParameter): string;
+  lists?(columns: string, queries: readonly PetQuery[], bind: BindParameter): string;
   /** What the codes of errors mean, by the first rule that matches; without one, the database is unavailable. */
   readonly failures: readonly FailureRule[];
   /** The code of an error, and what else the rules of this dialect tell errors apart by. */
@@ -98,17 +98,9 @@ export interface Dialect {
   versionOf?(connection: unknown): () => number;
 }
 
-/** Runs a statement whose parameters are added while its text is written, in the syntax of any database. */
-export function query<Row>(manager: EntityManager, write: (add: AddParameter) => string): Promise<Row[]> {
-  const parameters: unknown[] = [];
-  const { driver } = manager.dataSource;
-  const sql = write((value) => driver.createParameter('', parameters.push(value) - 1));
-  return manager.query<Row[]>(sql, parameters);
-}
-
 /** The INSERT of rows of the same columns. */
-export function insert(table: string, rows: readonly Row[], add: AddParameter): string {
+export function insert(table: string, rows: readonly Row[], bind: BindParameter): string {
   const names = Object.keys(rows[0] ?? {});
-  const values = rows.map((row) => `(${names.map((name) => add(row[name])).join(', ')})`);
+  const values = rows.map((row) => `(${names.map((name) => bind(row[name])).join(', ')})`);
   return `INSERT INTO ${table} (${names.join(', ')}) VALUES ${values.join(', ')}`;
 }

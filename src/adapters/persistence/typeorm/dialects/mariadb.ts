@@ -43,23 +43,23 @@ export const mariadb: Dialect = {
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
-  insertPets: (pets, add) => `${insert('pet', pets, add)} RETURNING id`,
+  insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
   // Without a wait, which could not be shorter than a second: the rest of the batch shares it. RETURNING lists what is
   // stored, of a new key what is sent.
-  claimKeys: (keys, add) => `SET STATEMENT innodb_lock_wait_timeout = 0 FOR ${insert('idempotency_key', keys, add)}
+  claimKeys: (keys, bind) => `SET STATEMENT innodb_lock_wait_timeout = 0 FOR ${insert('idempotency_key', keys, bind)}
     ON DUPLICATE KEY UPDATE scope = VALUES(scope) RETURNING scope, token, fingerprint, pet_id, created_at`,
   replaceKeys: `ON DUPLICATE KEY UPDATE
     fingerprint = VALUES(fingerprint), pet_id = VALUES(pet_id), created_at = VALUES(created_at)`,
 
-  hasId: (ids, add) => `id IN (${ids.map(add).join(', ')})`,
+  hasId: (ids, bind) => `id IN (${ids.map(bind).join(', ')})`,
 
-  list(columns, { status, maxId, limit }, add) {
-    const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${add(status)} AND`;
-    return `SELECT ${columns} FROM pet FORCE INDEX ${where} id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
+  list(columns, { status, maxId, limit }, bind) {
+    const where = status === undefined ? '(PRIMARY) WHERE' : `(pet_status_id) WHERE status = ${bind(status)} AND`;
+    return `SELECT ${columns} FROM pet FORCE INDEX ${where} id <= ${bind(maxId)} ORDER BY id DESC LIMIT ${bind(limit)}`;
   },
 
-  lists(columns, queries, add) {
-    return queries.map((each, i) => `(${this.list(`${columns}, ${i} AS place`, each, add)})`).join(' UNION ALL ');
+  lists(columns, queries, bind) {
+    return queries.map((each, i) => `(${this.list(`${columns}, ${i} AS place`, each, bind)})`).join(' UNION ALL ');
   },
 
   // By errno and SQLSTATE: https://mariadb.com/kb/en/mariadb-error-code-reference/

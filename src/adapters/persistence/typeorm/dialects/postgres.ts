@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../database-url.js';
-import { AddParameter, Dialect, DriverError, Row } from './dialect.js';
+import { BindParameter, Dialect, DriverError, Row } from './dialect.js';
 
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
@@ -32,12 +32,12 @@ const PET = 'name text, category_id bigint, status text';
 const KEY = 'scope text, token text, fingerprint text, created_at text';
 
 /** Rows as one parameter, with these columns and the `place` of each. */
-function sent(rows: readonly Row[], columns: string, add: AddParameter): string {
+function sent(rows: readonly Row[], columns: string, bind: BindParameter): string {
   const json = JSON.stringify(
     rows.map((row, place) => ({ ...row, place })),
     (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
   );
-  return `json_to_recordset(${add(json)}::json) AS sent (${columns}, place int)`;
+  return `json_to_recordset(${bind(json)}::json) AS sent (${columns}, place int)`;
 }
 
 /** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
@@ -85,9 +85,9 @@ export const postgres: Dialect = {
 
   // One statement, not the three of a transaction: one round trip, and two fifths less of the client's CPU time than if
   // the three are pipelined. What reads a materialized CTE runs after it, so the commit has its setting.
-  insertPets: (pets, add) => `WITH settings AS MATERIALIZED (SELECT ${DURABLE}), added AS (
+  insertPets: (pets, bind) => `WITH settings AS MATERIALIZED (SELECT ${DURABLE}), added AS (
       INSERT INTO pet (name, category_id, status)
-      SELECT name, category_id, status FROM settings, ${sent(pets, PET, add)} ORDER BY place
+      SELECT name, category_id, status FROM settings, ${sent(pets, PET, bind)} ORDER BY place
       RETURNING id
     )
     SELECT id, 1 / (SELECT (count(*) = ${pets.length})::int FROM added) AS division_by_zero_if_any_is_discarded
@@ -97,11 +97,11 @@ export const postgres: Dialect = {
   // waits for the synchronous standby, as the first request did. The key of another transaction is waited for briefly,
   // since the rest of the batch waits, too. A pet is not visible if another transaction added it after this statement
   // had begun, or if it was removed.
-  insertOnce: (additions, add) => `WITH settings AS MATERIALIZED (
+  insertOnce: (additions, bind) => `WITH settings AS MATERIALIZED (
       SELECT set_config('lock_timeout', '20', true), ${DURABLE}, pg_get_serial_sequence('pet', 'id')::regclass AS ids
     ),
     sent AS MATERIALIZED (
-      SELECT nextval(ids) AS pet_id, sent.* FROM settings, ${sent(additions, `${KEY}, ${PET}`, add)}
+      SELECT nextval(ids) AS pet_id, sent.* FROM settings, ${sent(additions, `${KEY}, ${PET}`, bind)}
     ),
     stored AS (
       INSERT INTO idempotency_key AS old (scope, token, fingerprint, pet_id, created_at)
@@ -129,20 +129,20 @@ export const postgres: Dialect = {
   skipIds: `SELECT setval(ids, greatest(nextval(ids), (SELECT max(id) FROM pet)))
     FROM (SELECT pg_get_serial_sequence('pet', 'id')::regclass AS ids) AS sequence`,
 
-  hasId: (ids, add) => `id = ANY (${add(ids)}::bigint[])`,
+  hasId: (ids, bind) => `id = ANY (${bind(ids)}::bigint[])`,
 
-  list(columns, { status, maxId, limit }, add) {
-    const all = () => `FROM pet WHERE id <= ${add(maxId)} ORDER BY id DESC`;
-    const pets = status === undefined ? all() : ofStatus(add(status), add(maxId));
-    return `SELECT ${columns} ${pets} LIMIT ${add(limit)}`;
+  list(columns, { status, maxId, limit }, bind) {
+    const all = () => `FROM pet WHERE id <= ${bind(maxId)} ORDER BY id DESC`;
+    const pets = status === undefined ? all() : ofStatus(bind(status), bind(maxId));
+    return `SELECT ${columns} ${pets} LIMIT ${bind(limit)}`;
   },
 
   // Of a union the server would plan each part: a sixth fewer requests per second.
-  lists(columns, queries, add) {
+  lists(columns, queries, bind) {
     const limits = queries.map((each) => each.limit);
-    const lists = [queries.map((each) => each.status), queries.map((each) => each.maxId), limits].map(add);
+    const lists = [queries.map((each) => each.status), queries.map((each) => each.maxId), limits].map(bind);
     // Without a limit that it knows, the planner might read and sort the whole table.
-    const most = add(Math.max(...limits));
+    const most = bind(Math.max(...limits));
     return `SELECT pet.*, place - 1 AS place
       FROM unnest(${lists[0]}::text[], ${lists[1]}::bigint[], ${lists[2]}::int[])
         WITH ORDINALITY AS list (only_status, max_id, count, place),

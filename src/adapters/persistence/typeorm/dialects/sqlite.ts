@@ -18,22 +18,22 @@ export const sqlite: Dialect = {
     `INSERT INTO sqlite_sequence VALUES ('${table}', ${last})`,
   ],
 
-  insertPets: (pets, add) => `${insert('pet', pets, add)} RETURNING id`,
+  insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
   // The transaction, which has begun as a write, keeps others from storing keys.
-  claimKeys: (keys, add) => `SELECT scope, token, fingerprint, pet_id, created_at FROM idempotency_key
-    WHERE (scope, token) IN (SELECT value ->> 0, value ->> 1 FROM json_each(${add(
+  claimKeys: (keys, bind) => `SELECT scope, token, fingerprint, pet_id, created_at FROM idempotency_key
+    WHERE (scope, token) IN (SELECT value ->> 0, value ->> 1 FROM json_each(${bind(
       JSON.stringify(keys.map(({ scope, token }) => [scope, token])),
     )}))`,
   replaceKeys: `ON CONFLICT DO UPDATE
     SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at`,
 
   // One text for any number: each new text would be compiled.
-  hasId: (ids, add) => `id IN (SELECT value FROM json_each(${add(`[${ids.join()}]`)}))`,
+  hasId: (ids, bind) => `id IN (SELECT value FROM json_each(${bind(`[${ids.join()}]`)}))`,
 
   // No `lists`: it would compile each new text.
-  list(columns, { status, maxId, limit }, add) {
-    const from = status === undefined ? 'pet WHERE' : `pet INDEXED BY pet_status_id WHERE status = ${add(status)} AND`;
-    return `SELECT ${columns} FROM ${from} id <= ${add(maxId)} ORDER BY id DESC LIMIT ${add(limit)}`;
+  list(columns, { status, maxId, limit }, bind) {
+    const from = status === undefined ? 'pet WHERE' : `pet INDEXED BY pet_status_id WHERE status = ${bind(status)} AND`;
+    return `SELECT ${columns} FROM ${from} id <= ${bind(maxId)} ORDER BY id DESC LIMIT ${bind(limit)}`;
   },
 
   // https://www.sqlite.org/rescode.html

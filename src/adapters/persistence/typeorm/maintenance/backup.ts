@@ -4,8 +4,8 @@ import Libsql from 'libsql';
 import { DataSource, QueryFailedError } from 'typeorm';
 import { quoted, UsageError } from '../../../../application/errors.js';
 import { collectGarbage, createFolder, giveOwnerOf, requireDatabase } from '../../sqlite-file.js';
-import { said } from '../failures.js';
-import { requireSchema, withDataSource } from '../schema.js';
+import { driverMessage } from '../failures.js';
+import { requireSchema, withDatabase } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
 /** Backs up the SQLite database in `file`, in use or not. The backup gets its name once verified and on disk. */
@@ -27,7 +27,7 @@ export async function makeBackup(file: string, target: string): Promise<Contents
       publish(made, target);
       return contents;
     });
-  return withDataSource(database, copy);
+  return withDatabase(database, copy);
 }
 
 /**
@@ -60,10 +60,12 @@ async function withTemporary<T>(file: string, source: string, use: (made: string
   try {
     return await use(join(folder, 'store.sqlite'));
   } catch (error) {
-    if (!(error instanceof QueryFailedError)) throw error;
-    const { code } = error.driverError as { code?: string };
-    const isOfDisk = /^SQLITE_(FULL|CANTOPEN|IOERR_(?!READ|SHORT_READ))/.test(String(code));
-    throw new UsageError(`${quoted(isOfDisk ? file : source)} cannot be used. ${said(error)}`, { cause: error });
+    // `withDatabase` names the temporary file.
+    const failed = error instanceof UsageError ? error.cause : error;
+    if (!(failed instanceof QueryFailedError)) throw error;
+    const { code } = failed.driverError as { code?: string };
+    const path = /^SQLITE_(FULL|CANTOPEN|IOERR_(?!READ|SHORT_READ))/.test(String(code)) ? file : source;
+    throw new UsageError(`${quoted(path)} cannot be used. ${driverMessage(failed)}`, { cause: failed });
   } finally {
     // A file that is open may keep the folder from being removed.
     await collectGarbage();
@@ -73,7 +75,7 @@ async function withTemporary<T>(file: string, source: string, use: (made: string
 
 /** Verifies a copy of a database, flushes it without a log, and resolves to what it contains. */
 async function verify(copy: string, original: string): Promise<Contents> {
-  const contents = await withDataSource({ name: 'FILE', engine: 'sqlite', file: copy }, async (source) => {
+  const contents = await withDatabase({ name: 'FILE', engine: 'sqlite', file: copy }, async (source) => {
     const [found] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
     if (found?.integrity_check !== 'ok')
       throw new UsageError(`${quoted(original)} is damaged: ${found?.integrity_check}.`);

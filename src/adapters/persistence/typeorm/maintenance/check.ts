@@ -3,10 +3,10 @@ import { DataSource } from 'typeorm';
 import { fail, Finding, ok } from '../../../../application/finding.js';
 import { keyFinding } from '../../../../application/keys/api-key.service.js';
 import { DatabaseUrl } from '../../database-url.js';
-import { about, dialectOf } from '../data-source.js';
-import { prepare } from '../failures.js';
+import { dialectOf } from '../dialects/dialects.js';
+import { prepareConnection } from '../failures.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
-import { requireRights, schemaFinding, withDataSource } from '../schema.js';
+import { requireRights, schemaFinding, withDatabase } from '../schema.js';
 
 /**
  * Checks the database that a URL names, and changes nothing: no file is created, and no schema. `timeout` is that of a
@@ -18,14 +18,14 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number, configu
   if (url.engine === 'sqlite' && !statSync(url.file, { throwIfNoEntry: false })?.size)
     return [ok('database', 'none yet: the first start creates it'), noKeys];
   const inspect = async (source: DataSource) => {
-    const { version } = await prepare(dialectOf(source), source.manager);
+    const { version } = await prepareConnection(source.manager);
     const schema = await schemaFinding(source);
-    if (schema.state === 'ok') await requireRights(source);
+    if (schema.state === 'ok') await requireRights(source.manager);
     // Before the first migration they have no table.
     const keys = await source.manager.find(ApiKeySchema).catch(() => []);
     const { findings } = dialectOf(source);
     const others = schema.state === 'ok' && findings ? await source.query<Finding[]>(findings) : [];
     return [ok('database', version), schema, ...others, keyFinding(keys, configured)];
   };
-  return about(url, withDataSource(url, inspect, timeout)).catch((error: Error) => [fail('database', error.message)]);
+  return withDatabase(url, inspect, timeout).catch((error: Error) => [fail('database', error.message)]);
 }

@@ -1,10 +1,11 @@
 import { DataSource, EntityManager, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
-import { LastingUrl } from '../../database-url.js';
+import { PersistentUrl } from '../../database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
-import { about, dialectOf } from '../data-source.js';
-import { insert, query } from '../dialects/dialect.js';
-import { migrate, requireSchema, withDataSource } from '../schema.js';
+import { about } from '../data-source.js';
+import { insert } from '../dialects/dialect.js';
+import { dialectOf, query } from '../dialects/dialects.js';
+import { migrate, requireSchema, withDatabase } from '../schema.js';
 
 /** How many rows are read and written at a time. */
 const BATCH = 500;
@@ -21,10 +22,10 @@ export interface Contents {
  * Copies a whole database into an empty one, in one durable transaction. Rejects with `UsageError`, and copies nothing,
  * if the target is not empty, the source has another schema, or the numbers of rows differ in the end.
  */
-export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Contents> {
+export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Promise<Contents> {
   requireDatabase(from);
   const fill = (source: DataSource) =>
-    withDataSource(to, async (target) => {
+    withDatabase(to, async (target) => {
       await about(from, requireSchema(source, 'The source'));
       await migrate(target);
       // Its connection is closed with the target, which rolls back what was not committed.
@@ -37,14 +38,11 @@ export async function copyDatabase(from: LastingUrl, to: LastingUrl): Promise<Co
       await manager.query('COMMIT');
       return contents;
     });
-  return about(
-    from,
-    withDataSource(from, (source) => about(to, fill(source))),
-  );
+  return withDatabase(from, fill);
 }
 
 async function copyTable(
-  from: LastingUrl,
+  from: PersistentUrl,
   table: EntityMetadata,
   source: EntityManager,
   target: EntityManager,
@@ -59,7 +57,7 @@ async function copyTable(
   const [row] = generatedColumns.length > 0 ? await about(from, lastId()) : [];
   const last = BigInt(row?.last ?? 0);
   if (last > 0n) for (const sql of dialectOf(target.dataSource).continueIds(tableName, last)) await target.query(sql);
-  for await (const rows of batches(from, source, table)) await query(target, (add) => insert(tableName, rows, add));
+  for await (const rows of batches(from, source, table)) await query(target, (bind) => insert(tableName, rows, bind));
   const [read, written] = [await about(from, countRows(source, tableName)), await countRows(target, tableName)];
   if (read !== written)
     throw new UsageError(
@@ -78,7 +76,7 @@ async function countRows(manager: EntityManager, table: string): Promise<number>
 }
 
 /** The rows of a table in the order of its primary key. */
-async function* batches(from: LastingUrl, manager: EntityManager, table: EntityMetadata): AsyncGenerator<Row[]> {
+async function* batches(from: PersistentUrl, manager: EntityManager, table: EntityMetadata): AsyncGenerator<Row[]> {
   const columns = table.columns.map(({ databaseName }) => databaseName).join(', ');
   const key = table.primaryColumns.map(({ databaseName }) => databaseName);
   let last: Row | undefined;
@@ -86,9 +84,9 @@ async function* batches(from: LastingUrl, manager: EntityManager, table: EntityM
   // To compare all columns at once, or to sort by what is shared, MariaDB reads too many rows for each batch.
   for (let shared = 0; shared >= 0; shared--) {
     const compared = last ? key.slice(0, shared + 1) : [];
-    const next = query<Row>(manager, (add) => {
+    const next = query<Row>(manager, (bind) => {
       // MariaDB would compare an int64 that comes as text in floating point.
-      const value = (name: string) => add(name === 'id' ? BigInt(last![name]!) : last![name]);
+      const value = (name: string) => bind(name === 'id' ? BigInt(last![name]!) : last![name]);
       const after = compared.map((name, i) => `AND ${name} ${i < shared ? '=' : '>'} ${value(name)}`);
       return `SELECT ${columns} FROM ${table.tableName} WHERE 1 = 1 ${after.join(' ')}
         ORDER BY ${key.slice(shared).join(', ')} LIMIT ${BATCH}`;

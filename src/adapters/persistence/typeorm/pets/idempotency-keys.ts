@@ -3,7 +3,8 @@ import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../applica
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
 import { instant, int64 } from '../columns.js';
-import { AddParameter, Dialect, insert, query } from '../dialects/dialect.js';
+import { BindParameter, Dialect, insert } from '../dialects/dialect.js';
+import { dialectOf, query } from '../dialects/dialects.js';
 import { failureOf } from '../failures.js';
 import { findPets, insertPets, toRow, withNextIds } from './pet.schema.js';
 
@@ -49,16 +50,12 @@ interface KeyRow {
  * `IdempotencyInProgress`, and adds none, if another transaction holds one of the keys; that error in the place of a
  * result asks to try again.
  */
-export async function addOnce(
-  dialect: Dialect,
-  manager: EntityManager,
-  additions: readonly Addition[],
-): Promise<(Added | Error)[]> {
+export async function addOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
   // The last one wins in a Map; of several additions with one key, the first is to be sent.
   const firsts = new Map(additions.toReversed().map((each) => [nameOf(each.key), each]));
   const sent = additions.filter((each) => firsts.get(nameOf(each.key)) === each);
-  const add = dialect.insertOnce ? addInOneStatement : addInTransaction;
-  const stored = new Map((await add(dialect, manager, sent)).map((row) => [nameOfRow(row), row]));
+  const add = dialectOf(manager.dataSource).insertOnce ? addInOneStatement : addInTransaction;
+  const stored = new Map((await add(manager, sent)).map((row) => [nameOfRow(row), row]));
   return additions.map((addition) => {
     const { pet, key } = addition;
     const row = stored.get(nameOf(key));
@@ -69,19 +66,15 @@ export async function addOnce(
   });
 }
 
-async function addInOneStatement(
-  dialect: Dialect,
-  manager: EntityManager,
-  additions: readonly Addition[],
-): Promise<KeyRow[]> {
+async function addInOneStatement(manager: EntityManager, additions: readonly Addition[]): Promise<KeyRow[]> {
   const rows = additions.map(({ pet, key }) => ({ ...toKeyRow(key, 0n), ...toRow(pet) }));
-  const stored = await withNextIds(dialect, manager, () =>
-    claim<KeyRow & { readonly is_visible: boolean }>(dialect, manager, (add) => dialect.insertOnce!(rows, add)),
+  const stored = await withNextIds(manager, () =>
+    claim<KeyRow & { readonly is_visible: boolean }>(manager, (bind, dialect) => dialect.insertOnce!(rows, bind)),
   );
   const unseen = stored.filter(({ is_new, is_visible }) => !is_new && !is_visible).map(({ pet_id }) => BigInt(pet_id));
   if (unseen.length === 0) return stored;
   // Added after the statement had begun or, if it does not exist, removed by hand: its key is free in the next try.
-  const pets = await findPets(dialect, manager, unseen);
+  const pets = await findPets(manager, unseen);
   const removed = unseen.filter((_id, i) => !pets[i]);
   if (removed.length === 0) return stored;
   await manager.query('DELETE FROM idempotency_key WHERE pet_id = ANY ($1::bigint[])', [removed]);
@@ -89,44 +82,35 @@ async function addInOneStatement(
 }
 
 /** The same in the statements of a transaction. */
-async function addInTransaction(
-  dialect: Dialect,
-  manager: EntityManager,
-  additions: readonly Addition[],
-): Promise<KeyRow[]> {
+async function addInTransaction(manager: EntityManager, additions: readonly Addition[]): Promise<KeyRow[]> {
   // In one order everywhere, so that batches do not deadlock.
   const keys = additions.map(({ key }) => key).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  const claimed = await claim<KeyRow & { readonly created_at: string }>(dialect, manager, (add) =>
-    dialect.claimKeys!(
-      keys.map((key) => toKeyRow(key, 0n)),
-      add,
-    ),
+  const sent = keys.map((key) => toKeyRow(key, 0n));
+  const claimed = await claim<KeyRow & { readonly created_at: string }>(manager, (bind, dialect) =>
+    dialect.claimKeys!(sent, bind),
   );
   const rows = new Map(claimed.map((row) => [nameOfRow(row), row]));
   // 0 is that of a key that the claim has stored.
   const petIds = additions.map(({ key }) => BigInt(rows.get(nameOf(key))?.pet_id ?? 0));
-  const pets = petIds.some((id) => id > 0n) ? await findPets(dialect, manager, petIds) : [];
+  const pets = petIds.some((id) => id > 0n) ? await findPets(manager, petIds) : [];
   const isStored = ({ key }: Addition, i: number) =>
     pets[i] && key.at.getTime() - Date.parse(rows.get(nameOf(key))!.created_at) < IDEMPOTENCY_KEY_LIFETIME;
   const stored = additions.filter(isStored).map(({ key }) => ({ ...rows.get(nameOf(key))!, is_new: false }));
   const missing = additions.filter((each, i) => !isStored(each, i));
   if (missing.length === 0) return stored;
-  const ids = await insertPets(
-    dialect,
-    manager,
-    missing.map(({ pet }) => pet),
-  );
+  const newPets = missing.map(({ pet }) => pet);
+  const ids = await insertPets(manager, newPets);
   const added = missing.map(({ key }, i) => toKeyRow(key, ids[i]!));
-  await query(manager, (add) => `${insert('idempotency_key', added, add)} ${dialect.replaceKeys}`);
+  await query(manager, (bind, { replaceKeys }) => `${insert('idempotency_key', added, bind)} ${replaceKeys}`);
   return [...stored, ...added.map((row) => ({ ...row, is_new: true }))];
 }
 
 /** Runs the statement that locks keys. */
-async function claim<Row>(dialect: Dialect, manager: EntityManager, write: (add: AddParameter) => string) {
+async function claim<Row>(manager: EntityManager, write: (bind: BindParameter, dialect: Dialect) => string) {
   try {
     return await query<Row>(manager, write);
   } catch (error) {
-    throw failureOf(dialect, error) === 'rowLocked' ? new IdempotencyInProgress() : error;
+    throw failureOf(dialectOf(manager.dataSource), error) === 'rowLocked' ? new IdempotencyInProgress() : error;
   }
 }
 

@@ -1,12 +1,13 @@
 import { EntityManager, EntitySchema } from 'typeorm';
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
-import type { LastingUrl } from '../../database-url.js';
+import type { PersistentUrl } from '../../database-url.js';
 import { generatedId, int64 } from '../columns.js';
-import { AddParameter, Dialect, query, Row } from '../dialects/dialect.js';
+import type { BindParameter, Dialect, Row } from '../dialects/dialect.js';
+import { dialectOf, query } from '../dialects/dialects.js';
 import { failureOf } from '../failures.js';
 
 /** The table `pet`, for checks of the schema and for copies, not for inserts: TypeORM's own rounds ids on SQLite. */
-export function petSchema(engine: LastingUrl['engine']): EntitySchema<Pet> {
+export function petSchema(engine: PersistentUrl['engine']): EntitySchema<Pet> {
   return new EntitySchema<Pet>({
     name: 'pet',
     columns: {
@@ -41,7 +42,8 @@ export function toPet({ id, name, category_id, status }: PetRow): Pet {
 }
 
 /** Runs an INSERT of pets; again, with the next ids, if rows have them that were inserted with their ids. */
-export async function withNextIds<T>(dialect: Dialect, manager: EntityManager, run: () => Promise<T>): Promise<T> {
+export async function withNextIds<T>(manager: EntityManager, run: () => Promise<T>): Promise<T> {
+  const dialect = dialectOf(manager.dataSource);
   try {
     return await run();
   } catch (error) {
@@ -52,9 +54,9 @@ export async function withNextIds<T>(dialect: Dialect, manager: EntityManager, r
 }
 
 /** Inserts pets in one statement; resolves to their ids, which ascend. */
-export async function insertPets(dialect: Dialect, manager: EntityManager, pets: readonly NewPet[]): Promise<bigint[]> {
-  const rows = await withNextIds(dialect, manager, () =>
-    query<Pick<PetRow, 'id'>>(manager, (add) => dialect.insertPets(pets.map(toRow), add)),
+export async function insertPets(manager: EntityManager, pets: readonly NewPet[]): Promise<bigint[]> {
+  const rows = await withNextIds(manager, () =>
+    query<Pick<PetRow, 'id'>>(manager, (bind, dialect) => dialect.insertPets(pets.map(toRow), bind)),
   );
   if (rows.length !== pets.length)
     throw new Error(`${rows.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
@@ -63,9 +65,10 @@ export async function insertPets(dialect: Dialect, manager: EntityManager, pets:
 }
 
 /** The pets with these ids; undefined in the place of each that does not exist. */
-export async function findPets(dialect: Dialect, manager: EntityManager, ids: readonly bigint[]) {
+export async function findPets(manager: EntityManager, ids: readonly bigint[]): Promise<(Pet | undefined)[]> {
   const distinct = [...new Set(ids)];
-  const select = (add: AddParameter) => `SELECT ${PET_COLUMNS} FROM pet WHERE ${dialect.hasId(distinct, add)}`;
+  const select = (bind: BindParameter, dialect: Dialect) =>
+    `SELECT ${PET_COLUMNS} FROM pet WHERE ${dialect.hasId(distinct, bind)}`;
   const pets = new Map((await query<PetRow>(manager, select)).map(toPet).map((pet) => [pet.id, pet]));
   return ids.map((id) => pets.get(id));
 }

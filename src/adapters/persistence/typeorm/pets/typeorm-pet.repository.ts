@@ -2,14 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { EntityManager } from 'typeorm';
 import { DatabaseUnavailable, IdempotencyInProgress } from '../../../../application/errors.js';
 import { Added, IdempotencyKey, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
-import { within } from '../../../../application/within.js';
+import { withTimeout } from '../../../../application/timeout.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
-import { dialectOf } from '../data-source.js';
 import { Database } from '../database.js';
-import { query } from '../dialects/dialect.js';
-import { prepare } from '../failures.js';
+import { dialectOf, query } from '../dialects/dialects.js';
+import { prepareConnection } from '../failures.js';
 import { Addition, addOnce, deleteKeys } from './idempotency-keys.js';
 import { findPets, insertPets, PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
 
@@ -33,17 +32,12 @@ export class TypeOrmPetRepository extends PetRepository {
   constructor(private readonly database: Database) {
     super();
     const { dialect } = database;
-    const addAll = async (manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> => {
-      const ids = await insertPets(dialect, manager, pets);
-      return pets.map((pet, i) => ({ pet: { id: ids[i]!, ...pet }, replayed: false }));
-    };
     // On a server the statement commits by itself.
     this.adds = new Batcher(database, dialect.isServer ? 'write' : 'transaction', 'INSERT pet', addAll);
     const onceKind = dialect.insertOnce ? 'write' : 'transaction';
-    const addAllOnce = (manager: EntityManager, additions: readonly Addition[]) => addOnce(dialect, manager, additions);
-    const once = () => new Batcher<Addition, Added>(database, onceKind, 'INSERT pet', addAllOnce);
+    const once = () => new Batcher<Addition, Added>(database, onceKind, 'INSERT pet', addOnce);
     [this.addsOnce, this.retries] = [once(), once()];
-    this.finds = new Batcher(database, 'read', 'SELECT pet', (manager, ids) => findPets(dialect, manager, ids));
+    this.finds = new Batcher(database, 'read', 'SELECT pet', findPets);
     this.lists = new Batcher<PetQuery, readonly Pet[]>(database, 'read', 'SELECT pet', listAll);
   }
 
@@ -67,7 +61,7 @@ export class TypeOrmPetRepository extends PetRepository {
 
   check(): Promise<void> {
     const read = () => this.database.run('read', 'SELECT pet', ask, performance.now() + READY_TIMEOUT);
-    return (this.checking ??= within(READY_TIMEOUT, read())
+    return (this.checking ??= withTimeout(READY_TIMEOUT, read())
       .catch((cause: Error) => {
         throw new DatabaseUnavailable('The readiness query failed.', { cause });
       })
@@ -93,8 +87,13 @@ export class TypeOrmPetRepository extends PetRepository {
 
 /** Rejects if the service cannot use the database, or the table `pet` does not exist. */
 async function ask(manager: EntityManager): Promise<void> {
-  await prepare(dialectOf(manager.dataSource), manager);
+  await prepareConnection(manager);
   await manager.query('SELECT id FROM pet LIMIT 1');
+}
+
+async function addAll(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
+  const ids = await insertPets(manager, pets);
+  return pets.map((pet, i) => ({ pet: { id: ids[i]!, ...pet }, replayed: false }));
 }
 
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
@@ -106,9 +105,9 @@ async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Pr
   const lists: Pet[][] = walks.map(() => []);
   if (walks.length === 1 || !dialect.lists) {
     for (const [i, each] of walks.entries())
-      lists[i] = (await query<PetRow>(manager, (add) => dialect.list(PET_COLUMNS, each, add))).map(toPet);
+      lists[i] = (await query<PetRow>(manager, (bind) => dialect.list(PET_COLUMNS, each, bind))).map(toPet);
   } else {
-    const found = await query<PetRow & { place: unknown }>(manager, (add) => dialect.lists!(PET_COLUMNS, walks, add));
+    const found = await query<PetRow & { place: unknown }>(manager, (bind) => dialect.lists!(PET_COLUMNS, walks, bind));
     for (const row of found) lists[Number(row.place)]!.push(toPet(row));
     // A union has no order.
     for (const list of lists) list.sort((a, b) => Number(b.id - a.id));

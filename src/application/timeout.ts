@@ -1,4 +1,4 @@
-import { late } from './errors.js';
+import { databaseTimedOut } from './errors.js';
 
 /** How long a request may wait for a database connection, in milliseconds. */
 export const POOL_TIMEOUT = 3_000;
@@ -9,7 +9,11 @@ export function databaseTimeout({ STATEMENT_TIMEOUT }: { readonly STATEMENT_TIME
 }
 
 /** Settles as the promise does, or rejects with `reason()` after a timeout in milliseconds. */
-export function within<T>(milliseconds: number, promise: Promise<T>, reason: () => Error = late): Promise<T> {
+export function withTimeout<T>(
+  milliseconds: number,
+  promise: Promise<T>,
+  reason: () => Error = databaseTimedOut,
+): Promise<T> {
   // `Promise.race` takes twice the time, and every request to the database passes here.
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(reason()), milliseconds);

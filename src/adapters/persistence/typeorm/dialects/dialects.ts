@@ -1,0 +1,23 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import type { BindParameter, Dialect } from './dialect.js';
+import { mariadb } from './mariadb.js';
+import { postgres } from './postgres.js';
+import { sqlite } from './sqlite.js';
+
+/** The dialect of each engine. */
+export const DIALECTS = { sqlite, postgres, mariadb };
+
+export function dialectOf({ options: { type } }: DataSource): Dialect {
+  return DIALECTS[type === 'better-sqlite3' ? 'sqlite' : (type as 'postgres' | 'mariadb')];
+}
+
+/** Runs a statement whose parameters are bound while its text is written, in the dialect of the database. */
+export function query<Row>(
+  manager: EntityManager,
+  write: (bind: BindParameter, dialect: Dialect) => string,
+): Promise<Row[]> {
+  const parameters: unknown[] = [];
+  const { dataSource } = manager;
+  const bind = (value: unknown) => dataSource.driver.createParameter('', parameters.push(value) - 1);
+  return manager.query<Row[]>(write(bind, dialectOf(dataSource)), parameters);
+}
