@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { AddressInfo, createServer } from 'node:net';
 import { freshFolder } from '../support/fresh-folder.js';
+import { buildProgram } from '../support/program.js';
 import { Proxy } from '../support/proxy.js';
 import { mariadb, postgres } from '../support/stores.js';
-import { until } from '../support/working-folder.js';
+import { until, WorkingFolder } from '../support/working-folder.js';
 
 const KEY = 'key-of-the-start-test';
 
@@ -34,7 +35,8 @@ describe.each(['1', '2'])('a start of %s process(es)', (count) => {
   });
 });
 
-describe.each([
+// At once: most of their time passes in waiting for what does not answer.
+it.concurrent.each([
   { kind: postgres, count: '1', at: '' },
   { kind: postgres, count: '2', at: '' },
   { kind: mariadb, count: '1', at: '' },
@@ -43,32 +45,25 @@ describe.each([
   // TypeORM's `SELECT VERSION()`, in capitals or not.
   { kind: mariadb, count: '1', at: 'ersion' },
 ])(
-  'a start of $count process(es) on a $kind.name that does not answer a statement with "$at"',
-  ({ kind, count, at }) => {
-    it('serves all the same, and responds 503 until it answers', async () => {
-      const store = await kind.create();
-      const [proxy, url] = await Proxy.to(store.url);
-      if (at === '') proxy.hang();
-      else proxy.hangAt(at);
-      try {
-        const check = folder().run(['check'], { STATEMENT_TIMEOUT: '600', DATABASE_URL: url });
-        expect(await check).toMatchObject({ code: 1 });
-        const timeouts = { STATEMENT_TIMEOUT: '600' };
-        const service = await folder().serve({
-          ...timeouts,
-          DATABASE_URL: url,
-          WEB_CONCURRENCY: count,
-          API_KEYS: KEY,
-        });
-        expect((await service.send(KEY)).status).toBe(503);
-        proxy.forwardNew();
-        await until(async () => (await service.send(KEY)).status === 200);
-        expect(await service.end('SIGTERM')).toBe(0);
-      } finally {
-        await proxy.close();
-        await folder().remove();
-        await store.remove();
-      }
-    });
+  'a start of $count process(es) on a $kind.name that does not answer a statement with "$at" serves, with 503 until then',
+  async ({ kind, count, at }) => {
+    const own = new WorkingFolder(buildProgram());
+    const store = await kind.create();
+    const [proxy, url] = await Proxy.to(store.url);
+    if (at === '') proxy.hang();
+    else proxy.hangAt(at);
+    try {
+      const settings = { STATEMENT_TIMEOUT: '600', DATABASE_URL: url };
+      expect(await own.run(['check'], settings)).toMatchObject({ code: 1 });
+      const service = await own.serve({ ...settings, WEB_CONCURRENCY: count, API_KEYS: KEY });
+      expect((await service.send(KEY)).status).toBe(503);
+      proxy.forwardNew();
+      await until(async () => (await service.send(KEY)).status === 200);
+      expect(await service.end('SIGTERM')).toBe(0);
+    } finally {
+      await proxy.close();
+      await own.remove();
+      await store.remove();
+    }
   },
 );
