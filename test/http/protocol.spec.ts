@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ErrorCode } from '../../src/adapters/http/errors/error-code.js';
+import { PetRepository } from '../../src/application/pets/pet-repository.port.js';
 import { Connection } from '../support/connection.js';
 import { expectError } from '../support/error-body.js';
 import { bytes, get, KEY, petBody, post, rawRequest } from '../support/raw-requests.js';
@@ -230,5 +232,19 @@ describe('a slow client', () => {
     await connection.closed;
     clearInterval(timer);
     expect(connection.rest).toBe('');
+  });
+
+  it('takes nothing from the time of the database while it sends its body', async () => {
+    const add = jest.spyOn(service.app.get(PetRepository), 'add');
+    const request = bytes(post('slow'));
+    const connection = await Connection.send(service.port, request.subarray(0, -1));
+    await delay(300);
+    const sent = performance.now();
+    connection.write(request.subarray(-1));
+    expect((await connection.answer()).status).toBe(201);
+    const [, , deadline = 0] = add.mock.lastCall!;
+    // 8 seconds, less what the guard took.
+    expect(deadline - sent).toBeGreaterThan(7_800);
+    add.mockRestore();
   });
 });

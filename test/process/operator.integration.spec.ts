@@ -35,6 +35,7 @@ const ENGINES = [
     recipe: recipe('CONNECTION LIMIT'),
     grant:
       /^DATABASE_URL \(postgres:.*petstore\): permission denied for schema public\. .*GRANT USAGE, CREATE ON SCHEMA public TO "petstore"\.\n$/,
+    owner: /must be owner of table api_key\. The role that owns the tables migrates them: "petstore migrate"\.\n$/,
     readOnly: [
       'CREATE ROLE reader LOGIN',
       'GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader',
@@ -55,6 +56,7 @@ const ENGINES = [
     recipe: recipe('MAX_USER_CONNECTIONS'),
     grant:
       /^DATABASE_URL \(mariadb:.*petstore\): CREATE command denied to user 'petstore'@.*GRANT .* ON petstore\.\* TO petstore; for migrations ALL\.\n$/,
+    owner: /ALTER command denied to user 'petstore'@.*; for migrations ALL\.\n$/,
     readOnly: ['CREATE USER reader', 'GRANT SELECT ON petstore.* TO reader'],
     missingRight: /INSERT command denied to user 'reader'.* table `petstore`\.`pet`.*GRANT/,
     lockAccount: ['ALTER USER petstore ACCOUNT LOCK', 'KILL USER petstore'],
@@ -67,7 +69,7 @@ describe.each(ENGINES)('on a server of $engine whose roles are those of the docs
   let server: TestServer;
 
   const url = (user: string, database = 'petstore') => `${given.engine}://${user}@127.0.0.1:${server.port}/${database}`;
-  const admin = (sql: string) => query(url(given.admin, given.engine === 'postgres' ? 'petstore' : 'mysql'), sql);
+  const admin = (sql: string) => query(url(given.admin), sql);
   const run = (command: string, user: string) =>
     folder().run([command], { DATABASE_URL: url(user), PORT: '0', API_KEYS: KEY });
 
@@ -98,6 +100,16 @@ describe.each(ENGINES)('on a server of $engine whose roles are those of the docs
       out: expect.stringMatching(/ 0 warnings\.\n$/) as unknown,
     });
     expect(await service.end('SIGTERM')).toBe(0);
+  });
+
+  it('a start that would have to change tables of their owner ends, and says who may', async () => {
+    const pending = 'UniqueKeyNames1795651200000';
+    await admin(`UPDATE migrations SET name = 'Earlier' WHERE name = '${pending}'`);
+    expect(await run('serve', 'petstore:PASSWORD')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(given.owner) as unknown,
+    });
+    await admin(`UPDATE migrations SET name = '${pending}' WHERE name = 'Earlier'`);
   });
 
   it('a start of a role that may only read ends, and check fails: which right on which table', async () => {
