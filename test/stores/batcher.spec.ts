@@ -5,9 +5,9 @@ import { DatabaseUnavailable, IdempotencyInProgress } from '../../src/applicatio
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
 
 /** A database that runs all work; `batches` receives the deadline of each. */
-function databaseWith(batches: unknown[] = []): Database {
+function databaseWith(batches: unknown[] = [], isServer = false): Database {
   const database = {
-    dialect: { isServer: false },
+    dialect: { isServer },
     admit: (work: (deadline: number) => unknown, deadline = Infinity) => work(deadline),
     run: (...[, , work, deadline]: [string, string, (manager: undefined) => Promise<unknown[]>, number]) => {
       batches.push(deadline);
@@ -17,7 +17,7 @@ function databaseWith(batches: unknown[] = []): Database {
   return database as unknown as Database;
 }
 
-it('a batch rejects items whose time is over, and has the time of the one that may wait longest', async () => {
+it('a batch rejects items past their deadline, and has the latest deadline of the others', async () => {
   const now = performance.now();
   const [earlier, later] = [now + 1_000_000, now + 9_000_000];
   const batches: unknown[] = [];
@@ -29,14 +29,14 @@ it('a batch rejects items whose time is over, and has the time of the one that m
   expect(batches).toEqual([later]);
 });
 
-it('a batch has at most 256 items, and belongs to the trace of its first item', async () => {
+it.each([false, true])('a batch has 256 items, and the trace of the first (on a server: %s)', async (isServer) => {
   const trace = new AsyncLocalStorage<number>();
   const batches: unknown[] = [];
   const read = (_manager: unknown, items: readonly number[]) => {
     batches.push([items.length, trace.getStore()]);
     return Promise.resolve(items.map((item) => -item));
   };
-  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', read);
+  const batcher = new Batcher(databaseWith([], isServer), 'read', 'SELECT pet', read);
   const adding = Array.from({ length: 300 }, (_item, i) => trace.run(i, () => batcher.add(i)));
   expect(await Promise.all(adding)).toEqual(adding.map((_result, i) => -i));
   expect(batches).toEqual([

@@ -54,8 +54,7 @@ export class Batcher<Item, Result> {
     this.inFlight++;
     void this.flush().finally(() => {
       this.inFlight--;
-      // A batch belongs to the trace of its first item.
-      this.pending[0]?.trace.runInAsyncScope(() => this.schedule());
+      if (this.pending.length > 0) this.schedule();
     });
   }
 
@@ -66,9 +65,12 @@ export class Batcher<Item, Result> {
     const now = performance.now();
     for (const { deadline, reject } of all) if (deadline <= now) reject(databaseTimedOut());
     const batch = all.filter(({ deadline }) => deadline > now);
-    if (batch.length === 0) return;
+    const [first] = batch;
+    if (!first) return;
     const items = batch.map(({ item }) => item);
-    const results = await this.run(items, Math.max(...batch.map(({ deadline }) => deadline)));
+    const latest = Math.max(...batch.map(({ deadline }) => deadline));
+    // A batch belongs to the trace of its first item.
+    const results = await first.trace.runInAsyncScope(() => this.run(items, latest));
     for (const [i, { resolve, reject }] of batch.entries()) {
       const result = results[i] as Result | Error;
       if (result instanceof Error) reject(result);
