@@ -55,8 +55,8 @@ const ENGINES = [
     client: (port: number) => ['mariadb', '--no-defaults', '-h', '127.0.0.1', '-u', 'root', '-P', String(port)],
     recipe: recipe('MAX_USER_CONNECTIONS'),
     grant:
-      /^DATABASE_URL \(mariadb:.*petstore\): CREATE command denied to user 'petstore'@.*GRANT .* ON petstore\.\* TO petstore; for migrations ALL\.\n$/,
-    owner: /ALTER command denied to user 'petstore'@.*; for migrations ALL\.\n$/,
+      /^DATABASE_URL \(mariadb:.*petstore\): CREATE command denied to user 'petstore'@.*GRANT .* ON petstore\.\* TO petstore\. Migrations need ALL\.\n$/,
+    owner: /ALTER command denied to user 'petstore'@.*\. Migrations need ALL\.\n$/,
     readOnly: ['CREATE USER reader', 'GRANT SELECT ON petstore.* TO reader'],
     missingRight: /INSERT command denied to user 'reader'.* table `petstore`\.`pet`.*GRANT/,
     lockAccount: ['ALTER USER petstore ACCOUNT LOCK', 'KILL USER petstore'],

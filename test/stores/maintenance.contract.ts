@@ -158,8 +158,9 @@ export function describeCheck(kind: StoreKind): void {
     ])('fails for %s', async (_what, named, sql) => {
       await (await store.open()).close();
       await rawQuery(store.url, sql);
-      const findings = await checkStore(store.url, 1);
-      expect(findings.filter(({ state }) => state === 'fail')).toEqual([
+      // Nor does it say that there is no key, which it cannot know.
+      const findings = await checkStore(store.url, 0);
+      expect(findings.filter(({ state }) => state !== 'ok')).toEqual([
         expect.objectContaining({ name: 'schema', found: expect.stringContaining(named) }),
       ]);
     });

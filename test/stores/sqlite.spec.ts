@@ -47,7 +47,7 @@ describe('SQLite', () => {
   it('is unavailable, once, if a transaction was left open, and loses nothing afterwards', async () => {
     const settings = readSettings({ DATABASE_URL: store.url });
     const database = new Database(settings.DATABASE_URL as PersistentUrl, settings, () => undefined);
-    await database.run('write', '', (manager) => manager.query('BEGIN'));
+    await database.run('autocommit', '', (manager) => manager.query('BEGIN'));
     const pets = new TypeOrmPetRepository(database);
     await expect(pets.add(newPet())).rejects.toThrow(DatabaseUnavailable);
     const { pet } = await pets.add(newPet());

@@ -30,8 +30,8 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .command('migrate')
     .description('run the pending migrations of the database schema, as serve does')
     .action(async () => {
-      const { migrateDatabase } = await import('../persistence/typeorm/schema.js');
-      const names = await migrateDatabase(databaseUrl());
+      const { migrate, withDatabase } = await import('../persistence/typeorm/schema.js');
+      const names = await withDatabase(databaseUrl(), migrate);
       print(names.length > 0 ? names.map((name) => `Applied ${name}.`).join('\n') : 'The schema is up to date.');
     });
 
@@ -42,8 +42,8 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
     .requiredOption('--to <url>', 'the target, in the form of DATABASE_URL; it must exist and be empty')
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
-      const [source, target] = [parseDatabaseUrl('--from', from), parseDatabaseUrl('--to', to)].map(persistent);
-      const { pets, keys } = await copyDatabase(source!, target!);
+      const source = persistent(parseDatabaseUrl('--from', from));
+      const { pets, keys } = await copyDatabase(source, persistent(parseDatabaseUrl('--to', to)));
       print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}.`);
       print('Set DATABASE_URL to the new database and start the service.');
     });

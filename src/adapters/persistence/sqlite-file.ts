@@ -20,7 +20,7 @@ export function requireDatabase(url: PersistentUrl): void {
  * closing the file again would release the locks of all connections of this process
  * (https://www.sqlite.org/howtocorrupt.html, section 2.2).
  */
-export function createDatabaseFile<Url extends PersistentUrl>(url: Url): Url {
+export function createDatabaseFile(url: PersistentUrl): PersistentUrl {
   if (url.engine !== 'sqlite') return url;
   const { file } = url;
   try {

@@ -36,7 +36,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize?: number, stateme
       timeout: SQLITE_TIMEOUT,
       prepareDatabase: (database: Libsql.Database) => {
         database.pragma('synchronous = FULL');
-        // Of the log, which grows during a long read of another program: 64 MiB.
+        // Truncates the log to 64 MiB after a checkpoint: a long read of another program lets it grow.
         database.pragma('journal_size_limit = 67108864');
         database.defaultSafeIntegers(poolSize !== undefined);
       },
@@ -56,7 +56,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize?: number, stateme
         connectionTimeoutMillis: POOL_TIMEOUT,
         query_timeout: statementTimeout,
         keepAlive: true,
-        // Five minutes, as with mysql2: after a short pause no client waits for a new connection.
+        // Five minutes, not ten seconds: after a pause no client waits for a new connection.
         idleTimeoutMillis: 300_000,
         // Nothing else handles the errors of a new connection until TypeORM has it: one would end the process.
         onConnect: (client: Client) => client.on('error', () => undefined),
@@ -68,7 +68,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize?: number, stateme
     type: 'mariadb',
     charset: 'utf8mb4_bin',
     connectTimeout: POOL_TIMEOUT,
-    // With it, the next one is mysql2's timeout of a query.
+    // With it, TypeORM passes the next one to mysql2 as the timeout of a query.
     enableQueryTimeout: statementTimeout !== undefined,
     maxQueryExecutionTime: statementTimeout,
     ...(tls && { ssl: { ...tlsOptions(tls), verifyIdentity: tls.mode === 'verify-full' } }),
@@ -77,8 +77,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize?: number, stateme
 
 /** Runs work with an initialized DataSource, and closes it. */
 export async function withSource<T>(options: DataSourceOptions, work: (source: DataSource) => Promise<T>): Promise<T> {
-  const source = new DataSource(options);
-  await initialize(source);
+  const source = await openDataSource(options);
   try {
     return await work(source);
   } finally {
@@ -86,27 +85,32 @@ export async function withSource<T>(options: DataSourceOptions, work: (source: D
   }
 }
 
-/** Waits until connections are closed, but not for a statement that is never answered, as mysql2 would. */
+/** Waits at most 3 seconds until connections are closed: mysql2 would wait for a statement that is never answered. */
 export function untilClosed(closed: Promise<void>): Promise<void> {
   return withTimeout(POOL_TIMEOUT, closed).catch(() => undefined);
 }
 
-/** Initializes a DataSource, and closes what TypeORM leaves open if that fails: each attempt makes another pool. */
-export async function initialize(source: DataSource): Promise<void> {
+/**
+ * Initializes a DataSource, and closes what TypeORM leaves open if that fails. A new one for each attempt: mysql2 ends
+ * the pool of a failed attempt when its last statement is answered, and TypeORM then drops any pool of that DataSource.
+ */
+export async function openDataSource(options: DataSourceOptions): Promise<DataSource> {
+  const source = new DataSource(options);
   try {
     await asConnectFailure(source.initialize());
+    return source;
   } catch (error) {
     await untilClosed(source.driver.disconnect());
     throw error;
   }
 }
 
-/** Settles as work of a command does; with `UsageError`, which names the database, if that has failed. */
+/** Settles as work of a command does. An error of the database becomes a `UsageError` that names the database. */
 export async function about<T>(url: PersistentUrl, work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {
     const dialect = DIALECTS[url.engine];
-    const isNamed = !failureOf(dialect, error);
-    throw isNamed ? error : new UsageError(failureMessage(dialect, url, error), { cause: error });
+    if (!failureOf(dialect, error)) throw error;
+    throw new UsageError(failureMessage(dialect, url, error), { cause: error });
   });
 }
 

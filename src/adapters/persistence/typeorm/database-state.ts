@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { DatabaseUnavailable } from '../../../application/errors.js';
 
-/** How long a database that rejects logins is not opened again: some servers lock accounts. In milliseconds. */
+/** The backoff after a rejected login, since some servers lock accounts; in milliseconds. */
 const PAUSE = 1_000;
 
 /** How often the log repeats why requests fail, in milliseconds. */

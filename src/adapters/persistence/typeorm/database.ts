@@ -6,10 +6,10 @@ import { databaseTimeout, withTimeout } from '../../../application/timeout.js';
 import { type Observer, observeQuery } from '../../observer.js';
 import { DatabaseLimits, PersistentUrl } from '../database-url.js';
 import { collectGarbage, createDatabaseFile } from '../sqlite-file.js';
-import { untilClosed, dataSourceOptions, initialize, withSource } from './data-source.js';
+import { dataSourceOptions, openDataSource, untilClosed, withSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';
 import type { Dialect } from './dialects/dialect.js';
-import { dialectOf } from './dialects/dialects.js';
+import { DIALECTS } from './dialects/dialects.js';
 import { asConnectFailure, failureMessage, failureOf, NotUsable, prepareConnection } from './failures.js';
 import { compareMigrations, migrate, requireRights } from './schema.js';
 
@@ -19,8 +19,7 @@ const RETRY_PAUSE = { conflict: 5, unavailable: 50 };
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
-/** A `write` has no transaction: each of its statements commits by itself. */
-export type WorkKind = 'read' | 'write' | 'transaction';
+export type WorkKind = 'read' | 'autocommit' | 'transaction';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 
@@ -30,9 +29,9 @@ type Work<T> = (manager: EntityManager) => Promise<T>;
  */
 export class Database {
   readonly dialect: Dialect;
-  /** Reads have connections of their own, which no write that waits for a lock can take. */
-  private readonly reads: DataSource;
-  private readonly writes: DataSource;
+  /** Reads have a pool of their own, so that writes that wait for locks cannot exhaust it. Set while it opens. */
+  private reads: DataSource | undefined;
+  private writes: DataSource | undefined;
   private readonly prepared = new WeakSet<object>();
   private readonly url: PersistentUrl;
   private readonly timeout: number;
@@ -52,11 +51,7 @@ export class Database {
     this.state = new DatabaseState(() => this.connect(), report);
     this.url = createDatabaseFile(url);
     this.timeout = databaseTimeout(limits);
-    const poolSize = url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(url.pool / 2));
-    const options = dataSourceOptions(this.url, poolSize, limits.STATEMENT_TIMEOUT);
-    this.writes = new DataSource(options);
-    this.reads = new DataSource(options);
-    this.dialect = dialectOf(this.writes);
+    this.dialect = DIALECTS[url.engine];
   }
 
   /**
@@ -68,8 +63,9 @@ export class Database {
       await this.state.open();
     } catch (error) {
       const failure = failureOf(this.dialect, error);
-      if (failure && failure !== 'misconfigured' && !(error instanceof NotUsable))
-        return this.state.logFailure(this.unavailable(error));
+      const needsOperator = !failure || failure === 'misconfigured' || error instanceof NotUsable;
+      // Otherwise it is down or busy: requests open it later.
+      if (!needsOperator) return this.state.logFailure(this.unavailable(error));
       await this.close();
       throw failure ? new UsageError(failureMessage(this.dialect, this.url, error)) : error;
     }
@@ -78,7 +74,9 @@ export class Database {
   /** Runs work of a request with a deadline; rejects at once if too many are pending, which would fill the memory. */
   admit<T>(work: (deadline: number) => Promise<T>, deadline = performance.now() + this.timeout): Promise<T> {
     if (this.pending >= this.limits.MAX_WAITING) {
-      const error = new DatabaseUnavailable(`${this.limits.MAX_WAITING} requests wait for the database already.`);
+      const error = new DatabaseUnavailable(
+        `${this.limits.MAX_WAITING} requests wait for the database already (MAX_WAITING).`,
+      );
       this.state.logFailure(error);
       return Promise.reject(error);
     }
@@ -93,12 +91,12 @@ export class Database {
   }
 
   /**
-   * Runs work; again after a conflict or, if it is a read, after a failure. Without a deadline it is admitted as a
-   * request of its own. The summary, such as `SELECT pet`, is for the observer.
+   * Runs work; again after a conflict and, if it is a read, up to three times after a connection has failed. Without a
+   * deadline it is admitted as a request of its own. The summary, such as `SELECT pet`, is for the observers.
    */
   run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
     if (deadline === undefined) return this.admit((until) => this.run(kind, summary, work, until));
-    return observeQuery(this.observers, summary, () => this.retry(kind, work, deadline));
+    return observeQuery(this.observers, summary, () => this.runWithRetries(kind, work, deadline));
   }
 
   /** See `PetRepository.version`. */
@@ -117,18 +115,17 @@ export class Database {
   async close(): Promise<void> {
     await Promise.allSettled([this.state.close(), this.lastWrite]);
     this.readVersion = undefined;
-    if (this.url.engine === 'sqlite' && this.writes.isInitialized)
-      await this.writes.query('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined);
-    for (const source of [this.reads, this.writes]) if (source.isInitialized) await untilClosed(source.destroy());
-    if (this.url.engine === 'sqlite') await collectGarbage();
+    if (!this.dialect.isServer) await this.writes?.query('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined);
+    for (const source of [this.reads, this.writes]) if (source) await untilClosed(source.destroy());
+    if (!this.dialect.isServer) await collectGarbage();
   }
 
-  private async retry<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
+  private async runWithRetries<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     let retriesLeft = kind === 'read' ? RETRIES : 0;
     while (true) {
       try {
-        await this.opened();
-        return await this.attempt(kind, work, deadline);
+        await this.ensureOpen();
+        return await this.runInOrder(kind, work, deadline);
       } catch (error) {
         const failure = failureOf(this.dialect, error);
         if (failure === undefined || failure === 'duplicate') throw error;
@@ -140,7 +137,7 @@ export class Database {
   }
 
   /** Whatever keeps it from being opened is no fault of the request. */
-  private async opened(): Promise<void> {
+  private async ensureOpen(): Promise<void> {
     try {
       await this.state.open();
     } catch (error) {
@@ -149,24 +146,24 @@ export class Database {
     }
   }
 
-  private attempt<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    if (kind === 'read' || this.dialect.isServer) return this.runOnce(kind, work, deadline);
+  private runInOrder<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
+    if (kind === 'read' || this.dialect.isServer) return this.runOnConnection(kind, work, deadline);
     // One write after the other, as all share one connection.
-    const running = this.lastWrite.then(() => this.runOnce(kind, work, deadline));
+    const running = this.lastWrite.then(() => this.runOnConnection(kind, work, deadline));
     this.lastWrite = running.catch(() => undefined);
     return running;
   }
 
-  /** Runs work on a connection; on a server, closes it at the deadline, which ends the statement in flight. */
-  private async runOnce<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    const runner = (kind === 'read' ? this.reads : this.writes).createQueryRunner();
+  /** Runs work on a connection. On a server, closes that at the deadline, which ends the statement in flight. */
+  private async runOnConnection<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
+    const runner = (kind === 'read' ? this.reads : this.writes)!.createQueryRunner();
     const connection = (await asConnectFailure(runner.connect()).catch((error) => this.failToConnect(error))) as object;
     const { discard } = this.dialect;
     // Waiting for the connection may have used up the time.
     const isLate = performance.now() >= deadline;
     try {
       if (isLate) throw databaseTimedOut();
-      const running = this.use(connection, runner, kind, work);
+      const running = this.execute(connection, runner, kind, work);
       return await (discard ? withTimeout(deadline - performance.now(), running) : running);
     } catch (error) {
       const isBroken = error instanceof DatabaseUnavailable || failureOf(this.dialect, error) === 'unavailable';
@@ -179,10 +176,11 @@ export class Database {
   }
 
   /**
-   * Runs work in its transaction. TypeORM's `transaction` is not used: if its ROLLBACK fails, the transaction stays
-   * open, and later writes of SQLite's only connection for writes would join it, acknowledged and never committed.
+   * Runs work, in a transaction if it is to have one. TypeORM's `transaction` is not used: if its ROLLBACK fails, the
+   * transaction stays open, and later writes of SQLite's only connection for writes would join it, acknowledged and
+   * never committed.
    */
-  private async use<T>(connection: object, runner: QueryRunner, kind: WorkKind, work: Work<T>): Promise<T> {
+  private async execute<T>(connection: object, runner: QueryRunner, kind: WorkKind, work: Work<T>): Promise<T> {
     if (!this.prepared.has(connection)) {
       await prepareConnection(runner.manager);
       this.prepared.add(connection);
@@ -217,13 +215,10 @@ export class Database {
 
   private async connect(): Promise<void> {
     try {
-      for (const source of [this.reads, this.writes]) {
-        if (!source.isInitialized) await initialize(source);
-        // A statement of SQLite that waits for a lock would block the event loop.
-        if (this.url.engine === 'sqlite') await source.query('PRAGMA busy_timeout = 0');
-      }
+      this.reads ??= await this.openPool();
+      this.writes ??= await this.openPool();
       // On a connection whose statements have no time limit.
-      if (await this.isPending()) await withSource(dataSourceOptions(this.url), migrate);
+      if (await this.needsMigration()) await withSource(dataSourceOptions(this.url), migrate);
       // SQLite's only connection for reads: it comes from no pool, so it need not be released.
       if (this.dialect.versionOf)
         this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
@@ -231,14 +226,23 @@ export class Database {
       this.failToConnect(error);
     }
   }
-  /** Whether migrations are pending; if none are, rejects if the role lacks a right. */
-  private isPending(): Promise<boolean> {
+
+  private async openPool(): Promise<DataSource> {
+    const poolSize = this.url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(this.url.pool / 2));
+    const pool = await openDataSource(dataSourceOptions(this.url, poolSize, this.limits.STATEMENT_TIMEOUT));
+    // A statement of SQLite that waits for a lock would block the event loop.
+    if (!this.dialect.isServer) await pool.query('PRAGMA busy_timeout = 0');
+    return pool;
+  }
+
+  /** Whether migrations are pending. If none are, rejects if the role lacks a right. */
+  private needsMigration(): Promise<boolean> {
     const compare = async (manager: EntityManager) => {
       const { pending, newer } = await compareMigrations(manager);
       if (newer) this.report(newer);
       if (pending.length === 0) await requireRights(manager);
       return pending.length > 0;
     };
-    return this.runOnce('write', compare, performance.now() + this.timeout);
+    return this.runOnConnection('autocommit', compare, performance.now() + this.timeout);
   }
 }

@@ -21,7 +21,7 @@ export async function prepareConnection(manager: EntityManager): Promise<Examina
   return found;
 }
 
-/** Turns the rejection of an attempt to connect into that of a failed statement. */
+/** Wraps an error of connecting as that of a statement, so that `failureOf` classifies it. */
 export function asConnectFailure<T>(connection: Promise<T>): Promise<T> {
   return connection.catch((error: Error) => {
     throw new QueryFailedError('CONNECT', undefined, error);

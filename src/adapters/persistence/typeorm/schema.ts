@@ -17,14 +17,9 @@ export function withDatabase<T>(url: PersistentUrl, work: (source: DataSource) =
   return about(url, withSource(dataSourceOptions(createDatabaseFile(url), 1, timeout), work));
 }
 
-/** Applies the pending migrations of a database, as a start does. */
-export function migrateDatabase(url: PersistentUrl): Promise<string[]> {
-  return withDatabase(url, (source) => migrate(source));
-}
-
 /**
  * Applies the pending migrations, and resolves to their names. Waits without limit for other processes that migrate, so
- * the connection must have none. Waits for the lock of a table two seconds at a time, so that requests do not queue
+ * statements must have no timeout. Waits for the lock of a table two seconds at a time, so that requests do not queue
  * behind the migration; rejects with `UsageError` when it has tried for `timeout` milliseconds.
  */
 export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promise<string[]> {
@@ -39,7 +34,7 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
       if (performance.now() > end) {
         const [holder] = await source.query<{ text: string | null }[]>(dialect.lockHolder);
         const name = holder?.text ?? 'a transaction that has ended';
-        throw new UsageError(`The migration cannot lock its tables, held by ${name}. End that, then retry.`);
+        throw new UsageError(`The migration cannot lock its tables, which ${name} may hold. End that, then retry.`);
       }
       await delay(LOCK_PAUSE);
     }

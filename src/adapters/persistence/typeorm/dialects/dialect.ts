@@ -14,11 +14,11 @@ export type Failure =
   | 'unavailable'
   /** Only its operator can mend it. */
   | 'misconfigured'
-  /** Another transaction was in the way: the same transaction will succeed in a moment. */
+  /** A deadlock, a serialization failure or a busy file: the same transaction will succeed in a moment. */
   | 'conflict'
-  /** A lock was waited for in vain. */
+  /** The wait for a lock timed out. */
   | 'locked'
-  /** The lock of a row was; on MariaDB, whose error is the same, maybe that of a table. */
+  /** The wait for the lock of a row did; on MariaDB, whose error is the same, maybe for that of a table. */
   | 'rowLocked'
   /** A row with the same unique value exists. */
   | 'duplicate'
@@ -77,7 +77,7 @@ export interface Dialect {
   claimKeys?(keys: readonly Row[], bind: BindParameter): string;
   /** What follows the INSERT of claimed keys, to replace those that were stored. */
   readonly replaceKeys?: string;
-  /** Moves the next id of a pet behind the highest; absent if rows that are inserted with their ids do that. */
+  /** Advances the sequence behind the highest id; absent where a row that is inserted with its id does that. */
   readonly skipIds?: string;
   /** The condition that a pet has one of these ids. */
   hasId(ids: readonly bigint[], bind: BindParameter): string;

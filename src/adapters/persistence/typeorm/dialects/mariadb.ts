@@ -14,7 +14,7 @@ export const mariadb: Dialect = {
       lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, unique_checks = 1,
       sql_safe_updates = 0, sql_select_limit = 18446744073709551615,
       sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`,
-    // Its variable has another name from 11.1 on. READ COMMITTED cannot be written to a binary log of statements.
+    // Not by its variable, which has another name from 11.1 on. READ COMMITTED fails with binlog_format=STATEMENT.
     'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
   ],
 
@@ -44,8 +44,8 @@ export const mariadb: Dialect = {
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
   insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
-  // Without a wait, which could not be shorter than a second: the rest of the batch shares it. RETURNING lists what is
-  // stored, of a new key what is sent.
+  // Without a wait, which would be a second at least, also for the rest of the batch. RETURNING lists the stored row of
+  // a key that exists, and the sent row of a new one.
   claimKeys: (keys, bind) => `SET STATEMENT innodb_lock_wait_timeout = 0 FOR ${insert('idempotency_key', keys, bind)}
     ON DUPLICATE KEY UPDATE scope = VALUES(scope) RETURNING scope, token, fingerprint, pet_id, created_at`,
   replaceKeys: `ON DUPLICATE KEY UPDATE
@@ -74,8 +74,8 @@ export const mariadb: Dialect = {
       /^(1044|1142|1143|1227) /,
       'misconfigured',
       ({ database, user }) =>
-        `An administrator grants it: GRANT SELECT, INSERT, UPDATE, DELETE ON ${database}.* TO ${user}; ` +
-        'for migrations ALL.',
+        `An administrator grants it: GRANT SELECT, INSERT, UPDATE, DELETE ON ${database}.* TO ${user}. ` +
+        'Migrations need ALL.',
     ],
     // Limits of the account, which share their SQLSTATE with wrong statements.
     [/^(1203|1226) /, 'unavailable'],

@@ -175,7 +175,7 @@ export const postgres: Dialect = {
     [/^(0A|2[0-4]|42|P0|XX)/, undefined],
   ],
 
-  // With the place of a row in the context the lock that was waited for is this row's, not its table's.
+  // With the place of a row, such as (0,1), in its context the lock is that of a row, not of a table.
   codeOf: ({ code, where }) => `${String(code)}${/\(\d+,\d+\)/.test(String(where)) ? ' of a row' : ''}`,
 
   discard: (connection) => void (connection as Client).end().catch(() => undefined),

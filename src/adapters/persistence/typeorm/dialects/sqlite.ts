@@ -8,7 +8,7 @@ export const sqlite: Dialect = {
   examine: `SELECT 'SQLite ' || sqlite_version() || ', synchronous=' || synchronous AS version,
     NULL AS problem FROM pragma_synchronous`,
   begin: 'BEGIN IMMEDIATE',
-  // TypeORM begins the transaction of migrations without the lock; a write takes it, even one that changes nothing.
+  // TypeORM begins the transaction of migrations without the lock of a write; a write that changes nothing takes it.
   lockSchema: 'PRAGMA user_version = 0',
   lockHolder: `SELECT 'another process' AS text`,
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
@@ -27,7 +27,7 @@ export const sqlite: Dialect = {
   replaceKeys: `ON CONFLICT DO UPDATE
     SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at`,
 
-  // One text for any number: each new text would be compiled.
+  // One text for any number of ids, so that its prepared statement is used again.
   hasId: (ids, bind) => `id IN (SELECT value FROM json_each(${bind(`[${ids.join()}]`)}))`,
 
   // No `lists`: it would compile each new text.

@@ -20,12 +20,15 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number, configu
   const inspect = async (source: DataSource) => {
     const { version } = await prepareConnection(source.manager);
     const schema = await schemaFinding(source);
-    if (schema.state === 'ok') await requireRights(source.manager);
+    const found = [ok('database', version), schema];
+    // Of a table with other columns nothing is known.
+    if (schema.state === 'fail') return found;
     // Before the first migration they have no table.
-    const keys = await source.manager.find(ApiKeySchema).catch(() => []);
+    const keys = keyFinding(await source.manager.find(ApiKeySchema).catch(() => []), configured);
+    if (schema.state === 'warn') return [...found, keys];
+    await requireRights(source.manager);
     const { findings } = dialectOf(source);
-    const others = schema.state === 'ok' && findings ? await source.query<Finding[]>(findings) : [];
-    return [ok('database', version), schema, ...others, keyFinding(keys, configured)];
+    return [...found, ...(findings ? await source.query<Finding[]>(findings) : []), keys];
   };
   return withDatabase(url, inspect, timeout).catch((error: Error) => [fail('database', error.message)]);
 }

@@ -9,7 +9,7 @@ import { failureOf } from '../failures.js';
 import { findPets, insertPets, toRow, withNextIds } from './pet.schema.js';
 
 /** An idempotency key and the pet that was added with it. */
-export interface StoredIdempotencyKey extends IdempotencyKey {
+interface StoredIdempotencyKey extends IdempotencyKey {
   readonly petId: bigint;
 }
 
@@ -77,7 +77,9 @@ async function addInOneStatement(manager: EntityManager, additions: readonly Add
   const pets = await findPets(manager, unseen);
   const removed = unseen.filter((_id, i) => !pets[i]);
   if (removed.length === 0) return stored;
-  await manager.query('DELETE FROM idempotency_key WHERE pet_id = ANY ($1::bigint[])', [removed]);
+  // If that fails, they are found again: the additions are committed, and must not be run again.
+  const forget = 'DELETE FROM idempotency_key WHERE pet_id = ANY ($1::bigint[])';
+  await manager.query(forget, [removed]).catch(() => undefined);
   return stored.filter(({ pet_id }) => !removed.includes(BigInt(pet_id)));
 }
 

@@ -33,8 +33,8 @@ export class TypeOrmPetRepository extends PetRepository {
     super();
     const { dialect } = database;
     // On a server the statement commits by itself.
-    this.adds = new Batcher(database, dialect.isServer ? 'write' : 'transaction', 'INSERT pet', addAll);
-    const onceKind = dialect.insertOnce ? 'write' : 'transaction';
+    this.adds = new Batcher(database, dialect.isServer ? 'autocommit' : 'transaction', 'INSERT pet', addAll);
+    const onceKind = dialect.insertOnce ? 'autocommit' : 'transaction';
     const once = () => new Batcher<Addition, Added>(database, onceKind, 'INSERT pet', addOnce);
     [this.addsOnce, this.retries] = [once(), once()];
     this.finds = new Batcher(database, 'read', 'SELECT pet', findPets);
