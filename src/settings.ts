@@ -10,8 +10,6 @@ import { fail, Finding, ok, warn } from './application/finding.js';
 type Parse<Value> = (name: string, text: string) => Value;
 
 interface Setting<Value> {
-  /** A sentence without its full stop, with the unit. */
-  readonly description: string;
   readonly default?: string;
   readonly parse: Parse<Value>;
 }
@@ -84,104 +82,32 @@ function originProblem(origin: string): string | false {
   return !isOrigin && 'must be a scheme, a host and a port only, such as https://shop.example.com';
 }
 
-/** Every setting, in the order of docs/settings.md. */
+/** Every setting, in the order of docs/settings.md, which says what each is for, as `.env.example` does. */
 export const SETTINGS = {
-  DATABASE_URL: {
-    description: 'Where pets and keys are stored: sqlite:FILE, postgres://…, mariadb://… or memory:',
-    default: 'sqlite:./data/petstore.sqlite',
-    parse: databaseUrl,
-  },
-  PORT: { description: 'Port to listen on; 0 for any free one', default: '3000', parse: integer(0, 65_535) },
-  HOST: { description: 'Address to listen on', default: '127.0.0.1', parse: (_name, text) => text },
-  WEB_CONCURRENCY: { description: 'Number of processes, 1 to 64', default: '1', parse: integer(1, 64) },
-  NODE_ENV: {
-    description: 'production, development or test; in production no key is created at startup, and the log is JSON',
-    parse: oneOf('production', 'development', 'test'),
-  },
-  API_KEYS: {
-    description: 'API keys besides the stored ones, separated by commas, 16 to 255 characters each',
-    default: '',
-    parse: apiKeys,
-  },
-  API_KEYS_FILE: {
-    description: 'File of API keys besides the stored ones, one per line',
-    default: '',
-    parse: apiKeysFile,
-  },
-  PUBLIC_BASE_URL: {
-    description:
-      'Public base URL of the service, ending in /v1, for the headers Link and Location; only a path if not set',
-    default: '/v1',
-    parse: baseUrl,
-  },
-  PRODUCTION_BASE_URL: {
-    description: 'Base URL of production in the OpenAPI document, ending in /v1',
-    default: '/v1',
-    parse: baseUrl,
-  },
-  STAGING_BASE_URL: {
-    description: 'Base URL of staging in the OpenAPI document, ending in /v1',
-    default: '/v1',
-    parse: baseUrl,
-  },
-  CORS_ORIGINS: {
-    description: 'Origins whose pages may call the service from a browser, separated by commas; none if not set',
-    default: '',
-    parse: origins,
-  },
-  RATE_LIMIT: { description: 'Requests per API key and minute; no limit if not set', parse: integer(1, 1_000_000) },
-  AUTH_FAILURE_LIMIT: {
-    description: 'Failed authentications per minute and address of the connection; no limit if not set',
-    parse: integer(1, 1_000_000),
-  },
-  RATE_LIMIT_URL: {
-    description: 'Redis through which instances share RATE_LIMIT and AUTH_FAILURE_LIMIT',
-    parse: redisUrl,
-  },
-  LOG_LEVEL: {
-    description: 'silent, error, warn, info or debug; if not set, info in production and warn otherwise',
-    parse: oneOf('silent', 'error', 'warn', 'info', 'debug'),
-  },
-  METRICS_PORT: {
-    description: 'Port that serves the metrics for Prometheus; no metrics if not set',
-    parse: integer(0, 65_535),
-  },
-  METRICS_HOST: { description: 'Address that serves the metrics', default: '127.0.0.1', parse: (_name, text) => text },
-  REQUEST_TIMEOUT: {
-    description: 'Time for a whole request to arrive, in ms; its headers have at most 10 s',
-    default: '15000',
-    parse: milliseconds,
-  },
-  KEEP_ALIVE_TIMEOUT: {
-    description: 'Idle time of a connection between requests, in ms',
-    default: '75000',
-    parse: milliseconds,
-  },
-  STATEMENT_TIMEOUT: {
-    description: 'Time for the database to answer a query, in ms',
-    default: '5000',
-    parse: milliseconds,
-  },
-  MAX_CONNECTIONS: {
-    description: 'Client connections per process; any further one is closed',
-    default: '10000',
-    parse: integer(1, 1_000_000),
-  },
-  MAX_WAITING: {
-    description: 'Requests per process that may wait for the database; any further one gets 503',
-    default: '1000',
-    parse: integer(1, 1_000_000),
-  },
-  STOP_DELAY: {
-    description: 'Time that a shutdown still accepts connections, so that load balancers notice, in ms',
-    default: '0',
-    parse: integer(0, 3_600_000),
-  },
-  STOP_TIMEOUT: {
-    description: 'Time for the whole shutdown, in ms; more than STOP_DELAY',
-    default: '10000',
-    parse: milliseconds,
-  },
+  DATABASE_URL: { default: 'sqlite:./data/petstore.sqlite', parse: databaseUrl },
+  PORT: { default: '3000', parse: integer(0, 65_535) },
+  HOST: { default: '127.0.0.1', parse: (_name, text) => text },
+  WEB_CONCURRENCY: { default: '1', parse: integer(1, 64) },
+  NODE_ENV: { parse: oneOf('production', 'development', 'test') },
+  API_KEYS: { default: '', parse: apiKeys },
+  API_KEYS_FILE: { default: '', parse: apiKeysFile },
+  PUBLIC_BASE_URL: { default: '/v1', parse: baseUrl },
+  PRODUCTION_BASE_URL: { default: '/v1', parse: baseUrl },
+  STAGING_BASE_URL: { default: '/v1', parse: baseUrl },
+  CORS_ORIGINS: { default: '', parse: origins },
+  RATE_LIMIT: { parse: integer(1, 1_000_000) },
+  AUTH_FAILURE_LIMIT: { parse: integer(1, 1_000_000) },
+  RATE_LIMIT_URL: { parse: redisUrl },
+  LOG_LEVEL: { parse: oneOf('silent', 'error', 'warn', 'info', 'debug') },
+  METRICS_PORT: { parse: integer(0, 65_535) },
+  METRICS_HOST: { default: '127.0.0.1', parse: (_name, text) => text },
+  REQUEST_TIMEOUT: { default: '15000', parse: milliseconds },
+  KEEP_ALIVE_TIMEOUT: { default: '75000', parse: milliseconds },
+  STATEMENT_TIMEOUT: { default: '5000', parse: milliseconds },
+  MAX_CONNECTIONS: { default: '10000', parse: integer(1, 1_000_000) },
+  MAX_WAITING: { default: '1000', parse: integer(1, 1_000_000) },
+  STOP_DELAY: { default: '0', parse: integer(0, 3_600_000) },
+  STOP_TIMEOUT: { default: '10000', parse: milliseconds },
 } satisfies Readonly<Record<string, Setting<unknown>>>;
 
 /**

@@ -120,14 +120,6 @@ const TABLE: readonly Row[] = [
 
 const NAMES = Object.keys(SETTINGS).sort();
 
-/** What `.env.example` must contain besides its examples: all settings as comments. */
-function exampleEnv(): string {
-  const lines = Object.entries<{ description: string; default?: string }>(SETTINGS).map(
-    ([name, { description, default: value = '' }]) => `# ${description}.\n# ${name}=${value}\n`,
-  );
-  return ['# Copy this file to .env and uncomment what you set. The values are the defaults.\n', ...lines].join('\n');
-}
-
 /** The message about a setting that is rejected; fails if it is accepted. */
 function rejection(env: Record<string, string>): string {
   try {
@@ -185,7 +177,6 @@ describe('the settings', () => {
     const uncommented = parseEnv(example.replaceAll(/^# (?=[A-Z_]+=)/gm, '')) as Record<string, string>;
     expect(Object.keys(uncommented).sort()).toEqual(NAMES);
     expect(readSettings(uncommented)).toEqual(readSettings({}));
-    expect(example.replaceAll(/^# Example: .*\n/gm, '')).toBe(exampleEnv());
   });
 
   it('are all in the table of docs/settings.md', () => {
