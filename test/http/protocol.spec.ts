@@ -234,6 +234,22 @@ describe('a slow client', () => {
     expect(connection.rest).toBe('');
   });
 
+  it('gets 408 behind a slow response, even if it half-closes its connection meanwhile', async () => {
+    const pets = impatient.app.get(PetRepository);
+    const original = pets.add.bind(pets);
+    const add = jest.spyOn(pets, 'add').mockImplementationOnce(async (pet) => {
+      await delay(1_800);
+      return original(pet);
+    });
+    const connection = await Connection.send(impatient.port, bytes(`${post('slow')}GET /v1/p`));
+    await delay(1_500);
+    connection.socket.allowHalfOpen = true;
+    connection.socket.end();
+    expect((await connection.answer()).status).toBe(201);
+    expectError(await connection.answer(), 'request_timeout');
+    add.mockRestore();
+  });
+
   it('takes nothing from the time of the database while it sends its body', async () => {
     const add = jest.spyOn(service.app.get(PetRepository), 'add');
     const request = bytes(post('slow'));
@@ -247,4 +263,9 @@ describe('a slow client', () => {
     expect(deadline - sent).toBeGreaterThan(7_800);
     add.mockRestore();
   });
+});
+
+it('a header may be named __proto__, also beside Transfer-Encoding', async () => {
+  const request = head('Transfer-Encoding: chunked', '__proto__: x') + chunked(PET);
+  expect((await Connection.ask(service.port, bytes(request))).status).toBe(201);
 });

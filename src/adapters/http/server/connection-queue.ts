@@ -59,8 +59,8 @@ export class ConnectionQueue {
   }
 
   /**
-   * Sends an error as the last response: to the request whose body is malformed, else, for `request`, after the pending
-   * ones.
+   * Sends an error as the last response of the connection: to the request whose body is malformed or, if there is none,
+   * to `request`, after the pending ones.
    */
   fail(error: ApiError, request: Request): void {
     this.stopReading();
@@ -68,7 +68,8 @@ export class ConnectionQueue {
     const { latest, current } = this;
     const isOfLatest = latest?.req.complete === false;
     const response = isOfLatest ? latest : new Response(Object.assign(request, { complete: true }));
-    this.failed = { response, error };
+    // Of one request the parser may report another error, when the connection ends.
+    this.failed ??= { response, error };
     if (!isOfLatest) return this.add(response);
     latest.shouldKeepAlive = false;
     // If the response was sent before the whole body had arrived:

@@ -5,7 +5,7 @@ import type { Request } from '../request.js';
 /** The value of a Host header: a host, which may be empty, and a port (RFC 3986, section 3.2.2). */
 const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
 
-/** What stands before the path in a target in absolute-form; it is ignored (RFC 9112, section 3.2.2). */
+/** Scheme and authority of a target in absolute-form. They are dropped: the service has no virtual hosts. */
 const ORIGIN = /^https?:\/\/[^/?#]+\/?/i;
 
 /** What Node's `clientError` event passes on. */
@@ -13,7 +13,7 @@ export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer;
 
 /** Validates the head of a request that Node's parser accepted. */
 export function headError(request: Request): ApiError | undefined {
-  const { url, httpVersion, headers } = request;
+  const { url, httpVersion, headers, rawHeaders } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
   if (url.length > MAX_TARGET) return ApiError.of('uri_too_long');
@@ -22,9 +22,11 @@ export function headError(request: Request): ApiError | undefined {
   if (host === undefined || !HOST.test(host))
     return bad('A request must have one Host header with a host and, optionally, a port (RFC 9112, section 3.2).');
   const coding = headers['transfer-encoding'];
-  const isRepeated = coding !== undefined && request.headersDistinct['transfer-encoding']!.length > 1;
+  // Not by `headersDistinct`, which throws if a header is named __proto__ (CVE-2026-21710, in Node before April 2026).
+  const isCoding = (text: string, i: number) => i % 2 === 0 && text.toLowerCase() === 'transfer-encoding';
+  const isRepeated = coding !== undefined && rawHeaders.filter(isCoding).length > 1;
   if (coding !== undefined && (httpVersion === '1.0' || isRepeated || !/(?:^|,)[ \t]*chunked$/i.test(coding))) {
-    return bad('Transfer-Encoding must be given once, end in chunked, and be of HTTP/1.1 (RFC 9112, section 6).');
+    return bad('Transfer-Encoding must be given once and end in chunked, and needs HTTP/1.1 (RFC 9112, section 6).');
   }
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return ApiError.of('expectation_failed');
   const target = url.replace(ORIGIN, '/');

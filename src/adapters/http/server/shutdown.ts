@@ -43,8 +43,8 @@ export async function closeGracefully(
 }
 
 /**
- * Closes idle connections. Node takes one for active if nothing has ever arrived on it, and for idle if a slow client
- * is still receiving a response: as long as there is such a client, idle connections stay open.
+ * Closes idle connections. Node counts one as active before its first byte, and as idle while an ended response is
+ * still being written to a slow client: as long as there is such a client, idle connections stay open.
  */
 function closeIdle(server: Server, sockets: readonly Socket[]): void {
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
