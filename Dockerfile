@@ -19,7 +19,7 @@ VOLUME /data
 # The user node of the base image, as numbers, by which Kubernetes can tell that it is not root.
 USER 1000:1000
 EXPOSE 3000
-# Who acts on this replaces the container, which mends no database: /health/ready is for who sends requests.
+# Liveness only: another container cannot repair a database. Load balancers use /health/ready.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["node", "-e", \
   "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "dist/src/main.js"]

@@ -1,8 +1,9 @@
 import { DataSource } from 'typeorm';
 import { persistent } from './src/adapters/persistence/database-url.js';
 import { dataSourceOptions } from './src/adapters/persistence/typeorm/data-source.js';
-import { readSettings } from './src/settings.js';
+import { loadEnvFile, readSettings } from './src/settings.js';
 
+loadEnvFile();
 const options = dataSourceOptions(persistent(readSettings().DATABASE_URL));
 
 /** For TypeORM's own commands on a build: `npx typeorm migration:show -d dist/ormconfig.js`, `:run`, `:revert`. */

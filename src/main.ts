@@ -11,7 +11,7 @@ import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetService } from './application/pets/pet.service.js';
 import { loadEnvFile, readSettings, settingFindings } from './settings.js';
 
-// Each command imports what it needs: the primary of several workers, and the help, need next to nothing.
+// Commands import what they need: the primary of several workers, and the help, load almost nothing.
 
 async function serve(): Promise<void> {
   const settings = readSettings();

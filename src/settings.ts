@@ -118,7 +118,7 @@ export type Settings = {
   readonly [N in keyof typeof SETTINGS]:
     ReturnType<(typeof SETTINGS)[N]['parse']> | ((typeof SETTINGS)[N] extends { default: string } ? never : undefined);
 } & {
-  /** Whether a collector of OpenTelemetry is set. Its SDK reads the other variables of OpenTelemetry itself. */
+  /** Whether a collector of OpenTelemetry is set. Its SDK reads other variables of OpenTelemetry itself. */
   readonly isTraced: boolean;
 };
 
@@ -149,7 +149,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const settings = {
     ...given,
     API_KEYS: [...given.API_KEYS, ...given.API_KEYS_FILE],
-    isTraced: Boolean(collector) && env.OTEL_SDK_DISABLED !== 'true',
+    isTraced: Boolean(collector) && env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true',
   };
   if (settings.WEB_CONCURRENCY > 1 && settings.DATABASE_URL.engine === 'memory') {
     throw new UsageError(

@@ -6,7 +6,7 @@ export interface TraceContext {
   readonly spanId: string;
 }
 
-/** A finished request: of what a client can choose, such as a query or a body, it has nothing but a restricted id. */
+/** A finished request. Of what the client has sent it has the method and the restricted id; no query and no body. */
 export interface FinishedRequest {
   /** The `X-Request-Id` of the response. */
   readonly id: string;

@@ -7,8 +7,8 @@ let endOfCurrentTurn: Promise<void> | undefined;
  *
  * Requests that arrive together share what they cost, by three rules. The guard holds each request until the end of the
  * turn in which it arrived, so that all of them are handled in one: with 32 clients this doubles the responses per
- * second, cached ones included. A batch waits for two ends of turns, the one that the guard waits for and the one in
- * which the requests that it held reach the database. And the version of the database is read once per turn.
+ * second, cached ones included. A batch waits for the ends of two turns: after the first the guard releases its
+ * requests, in the second they reach the database. And the version of the database is read once per turn.
  */
 export function endOfTurn(): Promise<void> {
   return (endOfCurrentTurn ??= immediate().then(() => void (endOfCurrentTurn = undefined)));

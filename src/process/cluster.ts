@@ -45,7 +45,7 @@ export async function supervise(settings: Settings): Promise<void> {
   cluster.on('exit', (worker: Worker, code: number | null, signal: string | null) => {
     listening.delete(worker);
     if (isStopping) {
-      if (code || signal === 'SIGKILL') process.exitCode = 1;
+      if (code || (signal && signal !== 'SIGTERM' && signal !== 'SIGINT')) process.exitCode = 1;
       return;
     }
     const what = `Worker ${worker.process.pid} exited (${signal ?? `exit code ${code}`})`;
@@ -59,7 +59,8 @@ export async function supervise(settings: Settings): Promise<void> {
   shutdownOnSignal(log, () => {
     isStopping = true;
     killAll('SIGTERM');
-    setTimeout(() => killAll('SIGKILL'), STOP_TIMEOUT);
+    // Workers exit by themselves at STOP_TIMEOUT, which begins later for them.
+    setTimeout(() => killAll('SIGKILL'), STOP_TIMEOUT + 500);
     return Promise.all(workers().map((worker) => new Promise((resolve) => worker.once('exit', resolve))));
   });
   if (METRICS_PORT !== undefined) {

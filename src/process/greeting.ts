@@ -5,7 +5,7 @@ import { ApiKeyService } from '../application/keys/api-key.service.js';
 import type { Settings } from '../settings.js';
 import packageJson from '../../package.json' with { type: 'json' };
 
-const CREATE_KEY = '"npx petstore keys create --name NAME"';
+const CREATE_KEY = 'petstore keys create --name NAME';
 
 /**
  * Says that the service is ready, in the log or, outside production, as text. There it creates and prints the first key
@@ -19,13 +19,15 @@ export async function greet(app: INestApplicationContext, address: string, setti
     log.info('The pet store is open.', { version: packageJson.version, address: base, docs });
     const stored = await keys?.list().catch(ignoreUnavailable);
     if (stored?.length === 0)
-      log.warn(`No API key exists, so every request is rejected. Create one with ${CREATE_KEY}, or set API_KEYS_FILE.`);
+      log.warn(
+        `No API key exists, so every request is rejected. Create one with "${CREATE_KEY}", or set API_KEYS_FILE.`,
+      );
     return;
   }
   const key = await keys?.createFirst().catch(ignoreUnavailable);
   const lines =
     key === undefined
-      ? [`Keys: "npx petstore keys list" lists them, ${CREATE_KEY} creates another.`]
+      ? [`Keys: "npx petstore keys list" lists the stored ones, "npx ${CREATE_KEY}" creates another.`]
       : [
           `Key:  ${key} (shown only once)`,
           `Keep: export KEY=${key}`,

@@ -23,7 +23,7 @@ export interface ServerUrl {
   /** Empty for none. */
   readonly password: string;
   readonly database: string;
-  /** The most connections of a process for requests: half of them for writes, and at least one for each half. */
+  /** Maximum connections of a process for requests: half for reads and half for writes, at least one each. */
   readonly pool: number;
   /** Absent for a connection that is not encrypted. */
   readonly tls?: Tls | undefined;
@@ -88,7 +88,7 @@ export function databaseUrl(name: string, text: string): DatabaseUrl {
   }
   const host = urlPart(name, url.hostname.replace(/^\[(.*)\]$/, '$1'));
   const { pool, tls } = parameters(name, url.searchParams, scheme.tlsParameter);
-  // mysql2 takes every address for localhost when it compares it with the names of a certificate.
+  // mysql2 treats every IP address as localhost when it verifies the name in a certificate.
   if (scheme.engine === 'mariadb' && tls?.mode === 'verify-full' && isIP(host) !== 0) {
     throw new UsageError(`${name} must name the host, not give its address, to verify the name in its certificate.`);
   }

@@ -37,7 +37,7 @@ export function createDatabaseFile(url: PersistentUrl): PersistentUrl {
   }
 }
 
-/** Creates a folder, and what is missing of its path, each for the owner of the folder around it alone. */
+/** Creates a folder and its missing parents with mode 0700; as root, for the owner of the folder around each. */
 export function createFolder(folder: string): void {
   if (existsSync(folder)) return;
   createFolder(dirname(folder));
@@ -45,7 +45,7 @@ export function createFolder(folder: string): void {
   if (mkdirSync(folder, { recursive: true, mode: 0o700 })) giveOwnerOf(dirname(folder), folder);
 }
 
-/** Gives what root has created the owner of another file or folder: the service could not open it otherwise. */
+/** As root, gives what was created the owner of another file or folder, so that the service can open it. */
 export function giveOwnerOf(other: string, created: string): void {
   const { uid, gid } = statSync(other);
   if (process.getuid?.() === 0) chownSync(created, uid, gid);

@@ -41,7 +41,7 @@ const ignore = () => undefined;
 diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore });
 setGlobalErrorHandler(warn);
 
-/** Traces requests, commits and queries with the OpenTelemetry SDK, which reads the `OTEL_*` variables itself. */
+/** Traces requests, commits and queries with the OpenTelemetry SDK, which reads its `OTEL_*` variables itself. */
 export class Tracing implements Observer, OnApplicationShutdown {
   private readonly provider = new NodeTracerProvider({
     resource: defaultResource()

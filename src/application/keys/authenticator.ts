@@ -9,7 +9,7 @@ export class Authenticator {
   /** Valid keys by their text, with the version of the database at which they were read. */
   private readonly cache = new LRUCache<string, { readonly key: ApiKey; readonly version: number | undefined }>({
     max: 10_000,
-    // In milliseconds. On PostgreSQL and MariaDB a revoked key is accepted for as long.
+    // In milliseconds: for how long a revoked key is still accepted on PostgreSQL and MariaDB.
     ttl: 4_000,
   });
   /** Uses that are not stored yet, by the digest of the key. */
@@ -44,8 +44,8 @@ export class Authenticator {
   }
 
   /**
-   * Stores the uses noted since the last call. If that fails, the next call stores their times. Their calls of getPet
-   * may have been stored, and are not added again: no client must seem to call it more often than it does.
+   * Stores the uses noted since the last call. If that fails, the next call stores their times, but not their calls of
+   * getPet, which may be stored already and must not count twice.
    */
   async recordUses(): Promise<void> {
     const uses = [...this.unrecorded.values()];

@@ -12,9 +12,6 @@ import type { HeaderList } from '../json-response.js';
 import type { Request, RequestContext } from '../request.js';
 import { connectRedis } from './redis.js';
 
-/** Finds the key of a request; fails with `KeyRejected` if there is no valid one. */
-type KeyCheck = () => ApiKey | Promise<ApiKey>;
-
 /** What is limited: the requests of a key, or the failures of an address. */
 type Policy = 'key' | 'address';
 
@@ -31,7 +28,6 @@ export class RateLimits implements OnApplicationShutdown {
     max: 10_000,
     // For ten minutes after its last success an address may use a key although it has failed too often.
     ttl: 600_000,
-    updateAgeOnGet: true,
   });
 
   private constructor(
@@ -70,14 +66,12 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /**
-   * The key that `check` finds; throws `rate_limited` if the address of the request has failed too often, unless that
-   * address has used the key successfully.
+   * Resolves to the key that `check` finds, and rejects as it does; also with `rate_limited`, if the address of the
+   * request has failed too often, unless that address has used the key successfully.
    */
-  authenticate(request: Request, check: KeyCheck): ApiKey | Promise<ApiKey> {
-    return this.failures ? this.authenticateLimited(this.failures, request, check) : check();
-  }
-
-  private async authenticateLimited(limiter: RateLimiterAbstract, request: Request, check: KeyCheck): Promise<ApiKey> {
+  async authenticate(request: Request, check: () => ApiKey | Promise<ApiKey>): Promise<ApiKey> {
+    const limiter = this.failures;
+    if (!limiter) return check();
     const address = networkOf(request.socket.remoteAddress ?? '');
     const { authorization = '' } = request.headers;
     const pair = `${address} ${authorization.slice(authorization.lastIndexOf(' ') + 1)}`;
@@ -85,13 +79,13 @@ export class RateLimits implements OnApplicationShutdown {
     if (!isTrusted) await requireFewFailures(limiter, address);
     try {
       const key = await check();
-      // Again: of many guesses at once, a right one must not be accepted behind as many wrong ones as are allowed.
+      // Again: guesses at the same time may have used up the limit. Then a valid key is rejected, too.
       if (!isTrusted) await requireFewFailures(limiter, address);
       this.trusted.set(pair, true);
       return key;
     } catch (error) {
       if (error instanceof KeyRejected) {
-        // Revoked or expired, if it was trusted: its failures count like those of any other key.
+        // If it was trusted, it has been revoked or has expired: its failures count like those of any other key.
         this.trusted.delete(pair);
         await consume(limiter, 'address', address);
       }
@@ -102,7 +96,7 @@ export class RateLimits implements OnApplicationShutdown {
 
 /** Consumes a point and resolves to the `RateLimit` headers; rejects with `rate_limited` beyond the limit. */
 async function consume(limiter: RateLimiterAbstract, policy: Policy, of: string): Promise<HeaderList> {
-  // Beyond the limit it rejects with the count.
+  // It rejects with the count if the limit is exceeded.
   const result = await limiter.consume(of).catch((excess: RateLimiterRes | Error) => excess);
   // It cannot be counted: a primary of workers that hangs must not fail requests.
   if (result instanceof Error) return [];
