@@ -46,21 +46,27 @@ export function sendMetrics(registry: Registry, report: Report): void {
   process.on('message', (message) => message === METRICS && void send().catch(report));
 }
 
-/** The metrics of all workers, aggregated; without those of a worker that does not answer in time. */
+/** What each worker has sent last, by its id. Prometheus would take a sum that falls for a reset of the counter. */
+const latest = new Map<number, Metrics>();
+
+/** The metrics of all workers, aggregated. Those that have exited count too, without their gauges. */
 export async function clusterMetrics(): Promise<string> {
   // `AggregatorRegistry.clusterMetrics()` waits 5 seconds and then fails if one worker does not answer.
   const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-  return AggregatorRegistry.aggregate(await Promise.all(workers.map(metricsOf))).metrics();
+  await Promise.all(workers.map(update));
+  const all = [...latest].map(([id, metrics]) =>
+    cluster.workers?.[id] ? metrics : metrics.filter(({ type }) => String(type) !== 'gauge'),
+  );
+  return AggregatorRegistry.aggregate(all).metrics();
 }
 
-async function metricsOf(worker: Worker): Promise<Metrics> {
+async function update(worker: Worker): Promise<void> {
   const signal = AbortSignal.timeout(TIMEOUT);
   const messages: AsyncIterable<{ metrics?: Metrics }[]> = on(worker, 'message', { signal });
   worker.send(METRICS, () => undefined);
   try {
-    for await (const [message] of messages) if (message?.metrics) return message.metrics;
+    for await (const [message] of messages) if (message?.metrics) return void latest.set(worker.id, message.metrics);
   } catch {
     // It did not answer in time, or has exited.
   }
-  return [];
 }
