@@ -5,7 +5,7 @@ const { TypeOrmPetRepository } =
 
 TypeOrmPetRepository.prototype.add = function (pet) {
   return this.database.run('transaction', 'INSERT pet', async (manager) => {
-    const [id] = await insertPets(this.database.dialect, manager, [pet]);
+    const [id] = await insertPets(manager, [pet]);
     return { pet: { id, ...pet }, replayed: false };
   });
 };
