@@ -33,7 +33,7 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
       if (failure !== 'locked' && failure !== 'rowLocked' && failure !== 'conflict') throw error;
       if (performance.now() > end) {
         const [holder] = await source.query<{ text: string | null }[]>(dialect.lockHolder);
-        const name = holder?.text ?? 'a transaction that has ended';
+        const name = holder?.text ?? 'another transaction';
         throw new UsageError(`The migration cannot lock its tables, which ${name} may hold. End that, then retry.`);
       }
       await delay(LOCK_PAUSE);
