@@ -52,6 +52,18 @@ describe('a worker that crashes', () => {
     expect(service.lines.filter(({ msg }) => msg === 'The pet store is open.')).toHaveLength(1);
   });
 
+  it('makes the exit code 1 during a graceful shutdown, and is not replaced', async () => {
+    const service = await folder().serve({ ...PRODUCTION, STOP_DELAY: '1000' });
+    const [victim] = service.workers as [number];
+    process.kill(service.pid, 'SIGTERM');
+    // From here on the workers wait for STOP_DELAY.
+    await until(async () => !(await isReady(service.port)));
+    process.kill(victim, 'SIGKILL');
+    expect(await service.ended()).toBe(1);
+    expect(service.lines.at(-1)).toMatchObject({ msg: 'The pet store is closed.', code: 1 });
+    expect(service.log).not.toContain('another starts');
+  });
+
   it('is replaced if it has not listened yet; the greeting and the first key follow once all listen', async () => {
     const service = folder().start({ WEB_CONCURRENCY: '2' });
     await until(() => service.workers.length === 2);
