@@ -64,8 +64,8 @@ export async function supervise(settings: Settings): Promise<void> {
     return Promise.all(workers().map((worker) => new Promise((resolve) => worker.once('exit', resolve))));
   });
   if (METRICS_PORT !== undefined) {
-    const { metricsOfWorkers, serveMetrics } = await import('../adapters/metrics/metrics-server.js');
-    await serveMetrics(METRICS_PORT, METRICS_HOST, metricsOfWorkers(), (error) => log.error(error, 'metrics'));
+    const { clusterMetrics, serveMetrics } = await import('../adapters/metrics/metrics-server.js');
+    await serveMetrics(METRICS_PORT, METRICS_HOST, clusterMetrics, (error) => log.error(error, 'metrics'));
   }
   if (RATE_LIMIT ?? AUTH_FAILURE_LIMIT) {
     const { RateLimiterClusterMaster } = await import('rate-limiter-flexible');

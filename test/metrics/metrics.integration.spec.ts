@@ -3,9 +3,15 @@ import { Connection } from '../support/connection.js';
 import { freshFolder } from '../support/fresh-folder.js';
 import { freePort } from '../support/servers.js';
 import { mariadb, postgres } from '../support/stores.js';
+import { until } from '../support/working-folder.js';
 import { describeMetrics } from './metrics.contract.js';
 
 const KEY = 'key-of-the-metrics-test';
+
+const read = async (port: number) => {
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(2_000) });
+  return { status: answer.status, text: await answer.text() };
+};
 
 describeMetrics(postgres);
 describeMetrics(mariadb);
@@ -13,7 +19,7 @@ describeMetrics(mariadb);
 describe('the metrics of several workers', () => {
   const folder = freshFolder();
 
-  it('are added up', async () => {
+  it('are added up, with the last ones of a worker that is stopped or has crashed', async () => {
     const port = await freePort();
     const service = await folder().serve({
       ...{ NODE_ENV: 'production', WEB_CONCURRENCY: '2', API_KEYS: KEY },
@@ -22,7 +28,7 @@ describe('the metrics of several workers', () => {
     await service.add(KEY, { name: 'Bella', categoryId: 1 });
     const get = `GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
     await Promise.all(Array.from({ length: 6 }, () => Connection.ask(service.port, get)));
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const { text } = await read(port);
     const labels = 'operation="getPet",status="200"';
     expect(text).toContain('petstore_request_duration_seconds_count{operation="createPet",status="201"} 1\n');
     expect(text).toContain(`petstore_request_duration_seconds_count{${labels}} 6\n`);
@@ -31,6 +37,14 @@ describe('the metrics of several workers', () => {
     expect(text).toContain('petstore_deprecated_calls_total{operation="getPet",key="configured-1"} 6\n');
     expect(text).toMatch(/^petstore_build_info\{version="[^"]+"\} 1$/m);
     expect(text.match(/^# TYPE petstore_request_duration_seconds histogram$/gm)).toHaveLength(1);
+    const [worker] = service.workers as [number];
+    const sums = (metrics: string) => metrics.match(/^petstore_(?:request|commit|deprecated).*/gm);
+    process.kill(worker, 'SIGSTOP');
+    const stopped = await read(port);
+    process.kill(worker, 'SIGKILL');
+    // No sum falls, which Prometheus would take for a reset.
+    for (const each of [stopped, await read(port)]) expect(sums(each.text)).toEqual(sums(text));
+    await until(() => service.workers.length === 2 && !service.workers.includes(worker));
     expect(await service.end('SIGTERM')).toBe(0);
   });
 });

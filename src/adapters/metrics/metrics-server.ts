@@ -1,25 +1,37 @@
+import cluster, { type Worker } from 'node:cluster';
+import { on } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { AggregatorRegistry, Registry } from 'prom-client';
+import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
 import { listen } from '../net/listen.js';
 
-/**
- * Serves metrics to Prometheus at `/metrics` on a port of their own. If they cannot be collected, the response is 500,
- * and `report` receives the error.
- */
+/** The message by which the primary requests the metrics of a worker. */
+const METRICS = 'metrics';
+
+/** The timeout for one worker, in milliseconds. */
+const TIMEOUT = 1_000;
+
+type Metrics = MetricObjectWithValues<MetricValue<string>>[];
+
+/** Receives the error of each request for metrics that could not be collected. */
+type Report = (error: Error) => void;
+
+/** Serves metrics to Prometheus at `/metrics` on a port of their own; 500 if they cannot be collected. */
 export async function serveMetrics(
   port: number,
   host: string,
   metrics: () => Promise<string>,
-  report: (error: Error) => void,
+  report: Report,
 ): Promise<Server> {
   const server = createServer(({ url }, response) => {
-    if (url !== '/metrics') return void response.writeHead(404).end();
-    const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE };
-    const send = (text: string) => response.writeHead(200, headers).end(text);
-    metrics().then(send, (error: Error) => {
-      report(error);
-      response.writeHead(500).end();
-    });
+    if (url !== '/metrics') response.writeHead(404).end();
+    else {
+      const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE };
+      const send = (text: string) => response.writeHead(200, headers).end(text);
+      metrics().then(send, (error: Error) => {
+        report(error);
+        response.writeHead(500).end();
+      });
+    }
   });
   // Does not keep the process alive.
   server.unref();
@@ -27,8 +39,34 @@ export async function serveMetrics(
   return server;
 }
 
-/** A function that adds up the metrics of all workers. */
-export function metricsOfWorkers(): () => Promise<string> {
-  const registry = new AggregatorRegistry();
-  return () => registry.clusterMetrics();
+/** Makes this worker send its metrics whenever the primary requests them. */
+export function sendMetrics(registry: Registry, report: Report): void {
+  const send = async () =>
+    process.send?.({ metrics: await registry.getMetricsAsJSON() }, undefined, {}, () => undefined);
+  process.on('message', (message) => message === METRICS && void send().catch(report));
+}
+
+/** What each worker has sent last, by its id. Prometheus would take a sum that falls for a reset of the counter. */
+const latest = new Map<number, Metrics>();
+
+/** The metrics of all workers, aggregated. Those that have exited count too, without their gauges. */
+export async function clusterMetrics(): Promise<string> {
+  // `AggregatorRegistry.clusterMetrics()` waits 5 seconds and then fails if one worker does not answer.
+  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  await Promise.all(workers.map(update));
+  const all = [...latest].map(([id, metrics]) =>
+    cluster.workers?.[id] ? metrics : metrics.filter(({ type }) => String(type) !== 'gauge'),
+  );
+  return AggregatorRegistry.aggregate(all).metrics();
+}
+
+async function update(worker: Worker): Promise<void> {
+  const signal = AbortSignal.timeout(TIMEOUT);
+  const messages: AsyncIterable<{ metrics?: Metrics }[]> = on(worker, 'message', { signal });
+  worker.send(METRICS, () => undefined);
+  try {
+    for await (const [message] of messages) if (message?.metrics) return void latest.set(worker.id, message.metrics);
+  } catch {
+    // It did not answer in time, or has exited.
+  }
 }

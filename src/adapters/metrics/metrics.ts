@@ -1,9 +1,9 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FinishedRequest, Observer } from '../observer.js';
-import { serveMetrics } from './metrics-server.js';
+import { sendMetrics, serveMetrics } from './metrics-server.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 const logger = new Logger('metrics');
@@ -89,14 +89,9 @@ export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationS
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    if (cluster.isWorker) {
-      AggregatorRegistry.setRegistries(this.registry);
-      // Answers the primary, whose `clusterMetrics` asks.
-      new AggregatorRegistry();
-    } else {
-      const report = (error: Error) => logger.error(error);
-      this.server = await serveMetrics(this.port, this.host, () => this.registry.metrics(), report);
-    }
+    const report = (error: Error) => logger.error(error);
+    if (cluster.isWorker) sendMetrics(this.registry, report);
+    else this.server = await serveMetrics(this.port, this.host, () => this.registry.metrics(), report);
   }
 
   onApplicationShutdown(): void {
