@@ -10,7 +10,7 @@ import {
 } from '@nestjs/swagger';
 import type { Settings } from '../../../settings.js';
 import { SETTINGS_TOKEN } from '../settings.token.js';
-import { ALWAYS, BODY_FAILURES, BY_STATUS, DEPRECATED, headers, SHARED_FAILURES, UNREADABLE } from './responses.js';
+import { ALWAYS, BODY_ERRORS, BY_STATUS, DEPRECATED, headers, SHARED_ERRORS, UNREADABLE } from './responses.js';
 import { schemas } from './schemas.js';
 import packageJson from '../../../../package.json' with { type: 'json' };
 
@@ -56,7 +56,7 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
       const body = (requestBody as RequestBodyObject | undefined)?.content['application/json']?.schema;
       // The reader of bodies rejects other fields.
       if (body) Object.assign(schemaOf(body as ReferenceObject), { additionalProperties: false });
-      const all = { ...SHARED_FAILURES, ...(body && BODY_FAILURES), ...responses };
+      const all = { ...SHARED_ERRORS, ...(body && BODY_ERRORS), ...responses };
       for (const [status, response] of Object.entries(all) as [string, ResponseObject][])
         responses[status] = { ...response, headers: { ...ofPath, ...BY_STATUS[status], ...response.headers } };
       responses.default = { $ref: '#/components/responses/Unreadable' };

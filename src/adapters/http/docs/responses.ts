@@ -59,14 +59,14 @@ const ERROR = namedSchema('Error', {
 });
 
 /** Documents an error response; all codes of `messages` have the same status. */
-export function Failure(description: string, messages: Messages): MethodDecorator {
+export function ApiErrorResponse(description: string, messages: Messages): MethodDecorator {
   const [code] = Object.keys(messages) as [ErrorCode];
   return ApiResponse({ status: ERRORS[code][0], ...failure(description, messages) });
 }
 
 /** Documents the 400 of an operation with a body: the faults of any body, of a field that it has, and its own. */
-export function BodyFailure(field: string, own: Messages): MethodDecorator {
-  return Failure(
+export function ApiBodyErrorResponse(field: string, own: Messages): MethodDecorator {
+  return ApiErrorResponse(
     'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',
     {
       invalid_json: 'The body is not valid JSON (RFC 8259).',
@@ -85,7 +85,7 @@ export function messages(...codes: FixedCode[]): Messages {
 }
 
 /** The error responses that every operation has, by status; its own of the same status replaces one. */
-export const SHARED_FAILURES = {
+export const SHARED_ERRORS = {
   400: failure('A query parameter was given; this operation has none.', {
     unknown_parameter: '"verbose" is not a query parameter of this operation. It has none.',
   }),
@@ -102,7 +102,7 @@ export const SHARED_FAILURES = {
 };
 
 /** The error responses that every operation with a body has besides. */
-export const BODY_FAILURES = {
+export const BODY_ERRORS = {
   413: failure('The body is larger than 64 KiB. Nothing was stored.', messages('body_too_large')),
   415: failure('The body is not declared as `application/json` in UTF-8, or is compressed. Nothing was stored.', {
     unsupported_media_type: 'Content-Type must be application/json, in UTF-8; not "text/plain".',

@@ -11,7 +11,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import type { PetStatus } from '../../../domain/pets/pet.js';
-import { BodyFailure, Failure, headerRefs, messages } from '../docs/responses.js';
+import { ApiBodyErrorResponse, ApiErrorResponse, headerRefs, messages } from '../docs/responses.js';
 import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
@@ -63,7 +63,7 @@ every animal that existed at the beginning exactly once, whatever is added meanw
     example: [EXAMPLE],
     headers: headerRefs({ Link: 'NextPage' }),
   }),
-  Failure('A query parameter is unknown, repeated or invalid.', {
+  ApiErrorResponse('A query parameter is unknown, repeated or invalid.', {
     invalid_parameter: 'limit must be an integer from 1 to 100, not "1000".',
     unknown_parameter: '"page" is not a query parameter of this operation. It has limit, status, cursor.',
     repeated_parameter: 'status must be given once.',
@@ -93,20 +93,20 @@ A client that retries, because a response can be lost, should send an \`Idempote
     example: EXAMPLE,
     headers: headerRefs({ 'Idempotent-Replayed': 'Replayed' }),
   }),
-  BodyFailure('name', {
+  ApiBodyErrorResponse('name', {
     invalid_field: 'status must be one of available, pending, sold, not "lost".',
     unknown_field: '"Status" is not a field of this body. Did you mean "status"?',
     ...messages('invalid_idempotency_key'),
   }),
-  Failure(
+  ApiErrorResponse(
     'The first request with this `Idempotency-Key` is still in flight. Retry to get its response.',
     messages('idempotency_in_progress'),
   ),
-  Failure(
+  ApiErrorResponse(
     'The `Idempotency-Key` was used before with another animal. Nothing was added.',
     messages('idempotency_key_reused'),
   ),
-  Failure(
+  ApiErrorResponse(
     'The database cannot respond now. The animal may have been added; with an `Idempotency-Key` the request can be ' +
       'retried.',
     messages('service_unavailable'),
@@ -130,5 +130,5 @@ Returns one animal by its identifier.`,
     schema: { ...INT64, example: 1 },
   }),
   ApiOkResponse({ description: 'The animal.', type: PetDto, example: EXAMPLE }),
-  Failure('No animal has this identifier, or it is not an int64.', messages('pet_not_found')),
+  ApiErrorResponse('No animal has this identifier, or it is not an int64.', messages('pet_not_found')),
 );
