@@ -34,6 +34,6 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
     (request: Request, _response: unknown, next: NextFunction) => next(request.context.error),
   ])
     app.use(middleware);
-  serveDocs(app);
+  serveDocs(app, settings);
   return app.init();
 }

@@ -51,8 +51,9 @@ async function openApi(): Promise<string> {
   const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = readSettings();
   const baseUrls = { PRODUCTION_BASE_URL, STAGING_BASE_URL };
   const settings = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...baseUrls });
+  const app = await createApp(settings, new Log(settings));
   // By way of JSON, which has no undefined values.
-  const document: unknown = JSON.parse(JSON.stringify(openApiDocument(await createApp(settings, new Log(settings)))));
+  const document: unknown = JSON.parse(JSON.stringify(openApiDocument(app, settings)));
   return dump(document, { lineWidth: -1 }).trimEnd();
 }
 

@@ -64,7 +64,7 @@ export class Service {
 
   /** The service's own OpenAPI document, as a contract. */
   contract(): ApiContract {
-    this.document ??= JSON.stringify(openApiDocument(this.app));
+    this.document ??= JSON.stringify(openApiDocument(this.app, this.app.get('SETTINGS')));
     return ApiContract.of(this.document);
   }
 

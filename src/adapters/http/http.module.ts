@@ -4,10 +4,9 @@ import type { Settings } from '../../settings.js';
 import { type Observer, OBSERVERS } from '../observer.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { RateLimits } from './auth/rate-limits.js';
-import { DocsController } from './docs/docs.controller.js';
+import { DocsController } from './docs/docs-page.js';
 import { ApiErrorFilter } from './errors/api-error.filter.js';
 import { HealthController } from './health/health.controller.js';
-import { SETTINGS_TOKEN } from './settings.token.js';
 import { otherMethods, UnmatchedController } from './unmatched.js';
 
 /** The HTTP interface. */
@@ -22,7 +21,7 @@ export class HttpModule {
       // In the order of the routes: the one that matches everything is the last.
       controllers: [...all, ...otherMethods(all), UnmatchedController],
       providers: [
-        { provide: SETTINGS_TOKEN, useValue: settings },
+        { provide: 'SETTINGS', useValue: settings },
         {
           provide: RateLimits,
           useFactory: (observers: readonly Observer[]) => RateLimits.open(settings, observers),

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
+import { Controller, Get, Redirect } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
 import type { Settings } from '../../../settings.js';
-import { SETTINGS_TOKEN } from '../settings.token.js';
+import { Public } from '../auth/auth.guard.js';
 import { openApiDocument } from './document.js';
 
 /** Where page.css and page.js are; `bundle.mjs` copies them beside the bundle. */
@@ -15,13 +16,13 @@ const POLICY =
   "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Serves Swagger UI at `/docs`, and `/openapi.json` and `/openapi.yaml`. Call it before `app.init()`. */
-export function serveDocs(app: NestExpressApplication): void {
-  const servers = [{ url: app.get<Settings>(SETTINGS_TOKEN).PUBLIC_BASE_URL, description: 'This instance' }];
+export function serveDocs(app: NestExpressApplication, settings: Settings): void {
+  const servers = [{ url: settings.PUBLIC_BASE_URL, description: 'This instance' }];
   app.use('/docs', (_request: Request, response: Response, next: NextFunction) => {
     response.set({ 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer' });
     next();
   });
-  SwaggerModule.setup('docs', app, () => openApiDocument(app), {
+  SwaggerModule.setup('docs', app, () => openApiDocument(app, settings), {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
     customSiteTitle: 'Pet store',
@@ -43,6 +44,23 @@ export function serveDocs(app: NestExpressApplication): void {
   });
   // The page at /docs/ looks for them in /docs/docs.
   for (const prefix of ['/docs', '/docs/docs']) app.useStaticAssets(ASSETS, { prefix, redirect: false });
+}
+
+/** Redirects / to the docs page. */
+@Public()
+@Controller()
+export class DocsController {
+  @Get()
+  @Redirect('docs')
+  home(): void {
+    // The decorator redirects.
+  }
+
+  /** Named here for their other methods alone: `serveDocs` serves them. */
+  @Get(['docs', 'openapi.json', 'openapi.yaml'])
+  served(): void {
+    // Express does not get here.
+  }
 }
 
 // The functions below run in the browser: SwaggerModule writes their text into the script of the page.

@@ -9,7 +9,6 @@ import {
   SwaggerModule,
 } from '@nestjs/swagger';
 import type { Settings } from '../../../settings.js';
-import { SETTINGS_TOKEN } from '../settings.token.js';
 import { ALWAYS, BODY_ERRORS, BY_STATUS, DEPRECATED, headers, SHARED_ERRORS, UNREADABLE } from './responses.js';
 import { schemas } from './schemas.js';
 import packageJson from '../../../../package.json' with { type: 'json' };
@@ -27,8 +26,8 @@ as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
 `;
 
 /** The OpenAPI document of the operations below `/v1`. */
-export function openApiDocument(app: INestApplication): OpenAPIObject {
-  const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = app.get<Settings>(SETTINGS_TOKEN);
+export function openApiDocument(app: INestApplication, settings: Settings): OpenAPIObject {
+  const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = settings;
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Pet store')

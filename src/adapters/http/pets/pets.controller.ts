@@ -6,7 +6,6 @@ import type { Settings } from '../../../settings.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { type JsonResponse, ResponseCache } from '../json-response.js';
 import { type AuthenticatedContext, Context } from '../request.js';
-import { SETTINGS_TOKEN } from '../settings.token.js';
 import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe, parseIdempotencyKey, PetIdPipe } from './parameters.js';
 import { CreatePetOperation, GetPetOperation, ListPetsOperation } from './pets.docs.js';
@@ -18,7 +17,7 @@ export class PetsController {
 
   constructor(
     private readonly pets: PetService,
-    @Inject(SETTINGS_TOKEN) private readonly settings: Settings,
+    @Inject('SETTINGS') private readonly settings: Settings,
   ) {}
 
   @Get()
