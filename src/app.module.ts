@@ -31,6 +31,7 @@ export class ObserversModule {
     return {
       module: ObserversModule,
       providers: [
+        // Each by itself: Nest calls the lifecycle hooks of providers, not those of the items of a list.
         { provide: 'METRICS', useFactory: metrics },
         { provide: 'TRACING', useFactory: tracing },
         { provide: OBSERVERS, useFactory: list, inject: ['METRICS', 'TRACING'] },

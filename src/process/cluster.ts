@@ -25,6 +25,7 @@ export async function supervise(settings: Settings): Promise<void> {
   let forked = 1;
   let backoff = MIN_BACKOFF;
   let isStopping = false;
+  let hasAnyListened = false;
   let haveAllListened = false;
   const listening = new Set<Worker>();
 
@@ -33,6 +34,7 @@ export async function supervise(settings: Settings): Promise<void> {
 
   cluster.on('listening', (worker) => {
     backoff = MIN_BACKOFF;
+    hasAnyListened = true;
     listening.add(worker);
     if (!haveAllListened && listening.size === WEB_CONCURRENCY) {
       haveAllListened = true;
@@ -50,8 +52,8 @@ export async function supervise(settings: Settings): Promise<void> {
     }
     const what = `Worker ${worker.process.pid} exited (${signal ?? `exit code ${code}`})`;
     // Unless it was killed, the first worker has written why it could not start.
-    if (forked === 1 && signal) log.error(`${what} before it listened.`, 'cluster');
-    if (forked === 1) process.exit(1);
+    if (!hasAnyListened && signal) log.error(`${what} before it listened.`, 'cluster');
+    if (!hasAnyListened) process.exit(1);
     log.warn(`${what}; another starts in ${backoff / 1_000} s.`, 'cluster');
     setTimeout(() => isStopping || cluster.fork(), backoff);
     backoff = Math.min(2 * backoff, MAX_BACKOFF);

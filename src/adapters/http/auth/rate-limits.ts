@@ -126,10 +126,8 @@ function rateLimited(limiter: RateLimiterAbstract, policy: Policy, result: RateL
 
 function headersOf({ points }: RateLimiterAbstract, policy: Policy, result: RateLimiterRes): HeaderList {
   const left = Math.max(0, points - result.consumedPoints);
-  return [
-    ...['RateLimit-Policy', `"${policy}";q=${points};w=${WINDOW}`],
-    ...['RateLimit', `"${policy}";r=${left};t=${secondsLeft(result)}`],
-  ];
+  const rule = `"${policy}";q=${points};w=${WINDOW}`;
+  return ['RateLimit-Policy', rule, 'RateLimit', `"${policy}";r=${left};t=${secondsLeft(result)}`];
 }
 
 const secondsLeft = ({ msBeforeNext }: RateLimiterRes): number => Math.max(1, Math.ceil(msBeforeNext / 1000));

@@ -34,9 +34,9 @@ export async function closeGracefully(
   if (cluster.isWorker) await Promise.race([closed, delay(WORKER_SETTLE, undefined, { ref: false })]);
   for (const queue of queues.values()) queue.stop();
   // Every second, as some become idle later. `setImmediate` lets the requests that have arrived be read first.
-  const closing = setInterval(() => setImmediate(() => closeIdle(server, [...queues.keys()])), 1_000);
+  const interval = setInterval(() => setImmediate(() => closeIdle(server, [...queues.keys()])), 1_000);
   await closed;
-  clearInterval(closing);
+  clearInterval(interval);
   clearTimeout(timeout);
   // Stops Node's timer for slow requests.
   server.close();
