@@ -39,6 +39,13 @@ export default {
       to: { path: '^src/(app\\.module|app|main|process/.+)\\.ts$' },
     },
     {
+      name: 'settings-load-no-framework',
+      comment: 'Every command and the primary of the workers read them: Nest would take 15 MB of memory.',
+      severity: 'error',
+      from: { path: '^src/settings\\.ts$' },
+      to: { path: '^node_modules/@nestjs/', reachable: true },
+    },
+    {
       name: 'app-module-stands-below-app',
       comment: 'The composition root is below what makes a server of it.',
       severity: 'error',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { redisUrl } from './adapters/http/auth/redis.js';
 import { nearName } from './adapters/http/errors/did-you-mean.js';
+import { urlPart } from './adapters/net/url-part.js';
 import { databaseUrl } from './adapters/persistence/database-url.js';
 import { quoted, UsageError } from './application/errors.js';
 import { fail, Finding, ok, warn } from './application/finding.js';
@@ -39,6 +39,18 @@ function baseUrl(name: string, text: string): string {
   // The value may contain a password, so the message does not repeat it.
   const rule = 'an http or https URL that ends in /v1, without user, password and query';
   throw new UsageError(`${name} must be ${rule}, such as https://pets.example.com/v1.`);
+}
+
+/** The URL of a Redis database. The message does not repeat the value, which may contain a password. */
+function redisUrl(name: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isValid = url?.hostname && /^rediss?:$/.test(url.protocol) && /^\/?$|^\/[0-9]{1,5}$/.test(url.pathname);
+  if (!isValid || url.search || url.hash) {
+    const form = 'redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss://… for TLS';
+    throw new UsageError(`${name} must be ${form}; user, password, port (6379) and database (0) may be left out.`);
+  }
+  for (const part of [url.username, url.password]) urlPart(name, part);
+  return text;
 }
 
 /** Items separated by commas or line breaks. `problemOf` says what is wrong with one, if anything is. */

@@ -1,21 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { UsageError } from '../../../application/errors.js';
-import { urlPart } from '../../net/url-part.js';
 
 const logger = new Logger('limits');
-
-/** Validates the URL of a Redis database; throws `UsageError`, whose message does not repeat the password. */
-export function redisUrl(name: string, text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isValid = url?.hostname && /^rediss?:$/.test(url.protocol) && /^\/?$|^\/[0-9]{1,5}$/.test(url.pathname);
-  if (!isValid || url.search || url.hash) {
-    const form = 'redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss://… for TLS';
-    throw new UsageError(`${name} must be ${form}; user, password, port (6379) and database (0) may be left out.`);
-  }
-  for (const part of [url.username, url.password]) urlPart(name, part);
-  return text;
-}
 
 /**
  * A client that reconnects whenever the connection is lost, and logs it; resolves after the first attempt. Its commands
