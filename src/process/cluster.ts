@@ -7,10 +7,10 @@ import { shutdownOnSignal } from './shutdown.js';
 const MIN_BACKOFF = 100;
 const MAX_BACKOFF = 10_000;
 
-/** The message that makes a worker print the greeting: the primary sends it to one, once all of them listen. */
+/** The message that makes a worker print the greeting: the primary sends it to the one that listens last. */
 const ALL_LISTEN = 'all workers listen';
 
-/** Resolves in one worker of the cluster, once all of them listen. */
+/** Resolves in the worker of the cluster that listens last. */
 export function allWorkersListen(): Promise<void> {
   return new Promise((resolve) => process.on('message', (message) => message === ALL_LISTEN && resolve()));
 }
@@ -22,38 +22,31 @@ export function allWorkersListen(): Promise<void> {
 export async function supervise(settings: Settings): Promise<void> {
   const { WEB_CONCURRENCY, STOP_TIMEOUT, METRICS_PORT, METRICS_HOST, RATE_LIMIT, AUTH_FAILURE_LIMIT } = settings;
   const log = new Log(settings);
-  let forked = 1;
+  /** How often a worker has begun to listen. */
+  let listened = 0;
   let backoff = MIN_BACKOFF;
   let isStopping = false;
-  let hasAnyListened = false;
-  let haveAllListened = false;
-  const listening = new Set<Worker>();
 
   const workers = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
   const killAll = (signal: NodeJS.Signals) => workers().forEach((worker) => worker.process.kill(signal));
 
   cluster.on('listening', (worker) => {
     backoff = MIN_BACKOFF;
-    hasAnyListened = true;
-    listening.add(worker);
-    if (!haveAllListened && listening.size === WEB_CONCURRENCY) {
-      haveAllListened = true;
-      worker.send(ALL_LISTEN);
-    }
-    if (!isStopping && forked++ < WEB_CONCURRENCY) cluster.fork();
+    listened++;
+    if (listened === WEB_CONCURRENCY) worker.send(ALL_LISTEN);
+    if (listened < WEB_CONCURRENCY && !isStopping) cluster.fork();
   });
   // A message to a worker that has just exited fails; 'exit' follows.
   cluster.on('fork', (worker) => worker.on('error', () => undefined));
   cluster.on('exit', (worker: Worker, code: number | null, signal: string | null) => {
-    listening.delete(worker);
     if (isStopping) {
       if (code || (signal && signal !== 'SIGTERM' && signal !== 'SIGINT')) process.exitCode = 1;
       return;
     }
     const what = `Worker ${worker.process.pid} exited (${signal ?? `exit code ${code}`})`;
     // Unless it was killed, the first worker has written why it could not start.
-    if (!hasAnyListened && signal) log.error(`${what} before it listened.`, 'cluster');
-    if (!hasAnyListened) process.exit(1);
+    if (listened === 0 && signal) log.error(`${what} before it listened.`, 'cluster');
+    if (listened === 0) process.exit(1);
     log.warn(`${what}; another starts in ${backoff / 1_000} s.`, 'cluster');
     setTimeout(() => isStopping || cluster.fork(), backoff);
     backoff = Math.min(2 * backoff, MAX_BACKOFF);

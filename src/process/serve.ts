@@ -3,7 +3,6 @@ import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Log } from '../adapters/log/log.js';
 import { listen } from '../adapters/net/listen.js';
-import { createApp } from '../app.js';
 import { allWorkersListen } from './cluster.js';
 import { greet } from './greeting.js';
 import type { Settings } from '../settings.js';
@@ -15,6 +14,8 @@ export async function serve(settings: Settings): Promise<void> {
   // While the service starts there is nothing to close.
   let close = (): Promise<void> => Promise.resolve();
   shutdownOnSignal(log, () => Promise.race([close(), delay(settings.STOP_TIMEOUT)]));
+  // Loads most of the program. As process 1 of a container, it would miss a signal before it has a handler.
+  const { createApp } = await import('../app.js');
   const app = await createApp(settings, log);
   close = () => app.close();
   const allListen = cluster.worker && allWorkersListen();
