@@ -52,9 +52,7 @@ async function openApi(): Promise<string> {
   const baseUrls = { PRODUCTION_BASE_URL, STAGING_BASE_URL };
   const settings = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...baseUrls });
   const app = await createApp(settings, new Log(settings));
-  // By way of JSON, which has no undefined values.
-  const document: unknown = JSON.parse(JSON.stringify(openApiDocument(app, settings)));
-  return dump(document, { lineWidth: -1 }).trimEnd();
+  return dump(openApiDocument(app, settings), { lineWidth: -1, noRefs: true }).trimEnd();
 }
 
 /** What the user can mend is one line; a fault of the program has its stack. */

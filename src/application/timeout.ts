@@ -8,15 +8,11 @@ export function databaseTimeout({ STATEMENT_TIMEOUT }: { readonly STATEMENT_TIME
   return POOL_TIMEOUT + STATEMENT_TIMEOUT;
 }
 
-/** Settles as the promise does, or rejects with `reason()` after a timeout in milliseconds. */
-export function withTimeout<T>(
-  milliseconds: number,
-  promise: Promise<T>,
-  reason: () => Error = databaseTimedOut,
-): Promise<T> {
+/** Settles as work of the database does, or rejects with `DatabaseUnavailable` after a timeout in milliseconds. */
+export function withTimeout<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
   // `Promise.race` takes twice the time, and every request to the database passes here.
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(reason()), milliseconds);
+    const timer = setTimeout(() => reject(databaseTimedOut()), milliseconds);
     const settled = () => clearTimeout(timer);
     promise.then(settled, settled);
     promise.then(resolve, reject);

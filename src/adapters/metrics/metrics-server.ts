@@ -33,8 +33,6 @@ export async function serveMetrics(
       });
     }
   });
-  // Does not keep the process alive.
-  server.unref();
   await listen(server, port, host, 'METRICS_PORT or METRICS_HOST');
   return server;
 }

@@ -96,6 +96,5 @@ export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationS
 
   onApplicationShutdown(): void {
     this.server?.close();
-    this.server?.closeAllConnections();
   }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import {
   type Attributes,
@@ -22,7 +23,6 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
-import { withTimeout } from '../../application/timeout.js';
 import type { FinishedRequest, Observer, TraceContext } from '../observer.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
@@ -99,8 +99,10 @@ export class Tracing implements Observer, OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    const late = () => new Error(`The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`);
-    await withTimeout(FLUSH_TIMEOUT, this.provider.shutdown(), late).catch(warn);
+    const late = delay(FLUSH_TIMEOUT, undefined, { ref: false }).then(() => {
+      throw new Error(`The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`);
+    });
+    await Promise.race([this.provider.shutdown(), late]).catch(warn);
   }
 
   /** Runs in a child of the active span; without a span if none is active, or its request has finished. */
