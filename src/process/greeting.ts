@@ -18,9 +18,9 @@ export async function greet(app: INestApplicationContext, address: string, setti
   if (NODE_ENV === 'production') {
     log.info('The pet store is open.', { version: packageJson.version, address: base, docs });
     const stored = await keys?.list().catch(ignoreUnavailable);
-    if (stored?.length === 0)
+    if (stored?.every(({ state }) => state !== 'valid'))
       log.warn(
-        `No API key exists, so every request is rejected. Create one with "${CREATE_KEY}", or set API_KEYS_FILE.`,
+        `No valid API key exists, so every request is rejected. Create one with "${CREATE_KEY}", or set API_KEYS_FILE.`,
       );
     return;
   }
