@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { readSettings } from '../../src/settings.js';
 import { freshStore } from '../support/fresh-store.js';
+import { Proxy } from '../support/proxy.js';
 import { newMariadb, TestServer } from '../support/servers.js';
 import { Service } from '../support/service.js';
 import { mariadb, openStoreAt } from '../support/stores.js';
-import { describeApiKeyRepository } from './api-key-repository.contract.js';
+import { describeApiKeyRepository, use } from './api-key-repository.contract.js';
 import { describeInstances } from './instances.contract.js';
 import { describeLocks } from './locks.contract.js';
 import { checkStore } from './maintenance.js';
@@ -30,6 +32,21 @@ describe('MariaDB', () => {
     for (const { status } of await Promise.allSettled(adding)) expect(status).toBe('rejected');
     expect(await pets.list({ limit: 1 })).toEqual([]);
   });
+});
+
+it('MariaDB is waited for if the answers together take too long at the start', async () => {
+  const store = await mariadb.create();
+  await (await openStoreAt(store.url)).close();
+  const [proxy, url] = await Proxy.to(store.url);
+  proxy.delay = 200;
+  const settings = readSettings({ DATABASE_URL: url, STATEMENT_TIMEOUT: '600' });
+  const lines: string[] = [];
+  const database = new Database(settings.DATABASE_URL as PersistentUrl, settings, (line) => lines.push(line));
+  await database.open();
+  expect(lines).toEqual([expect.stringMatching(/^DATABASE_URL .* in time\.$/)]);
+  await database.close();
+  await proxy.close();
+  await store.remove();
 });
 
 describe('a MariaDB server of its own', () => {
@@ -71,24 +88,30 @@ describe('a MariaDB server of its own', () => {
     await store.close();
   });
 
-  it('sees as many statements for 64 creates with a key as for one', async () => {
-    const { pets, close } = await openStoreAt(url);
-    const [add, statements] = [
-      (key: string) => pets.add(newPet(), idempotencyKey({ key })),
-      async () => {
-        const [[, count] = []] = await rawQuery(url, `SHOW GLOBAL STATUS LIKE 'Questions'`);
-        return Number(count);
-      },
-    ];
-    await add('before');
+  it.each<[what: string, write: (opened: OpenDatabase, count: number) => Promise<unknown>]>([
+    [
+      'creates with a key',
+      ({ pets }, count) =>
+        Promise.all(
+          Array.from({ length: count }, (_, i) => pets.add(newPet(), idempotencyKey({ key: `${count} ${i}` }))),
+        ),
+    ],
+    [
+      'uses of keys',
+      ({ keys }, count) => keys.recordUses(Array.from({ length: count }, (_, i) => use({ digest: `${count} ${i}` }))),
+    ],
+  ])('sees as many statements for 64 %s as for one', async (_what, write) => {
+    const opened = await openStoreAt(url);
+    const statements = async () => Number((await rawQuery(url, `SHOW GLOBAL STATUS LIKE 'Questions'`))[0]?.[1]);
+    await write(opened, 2);
     const counts: number[] = [];
     for (const together of [1, 64]) {
       const before = await statements();
-      await Promise.all(Array.from({ length: together }, (_, i) => add(`${together} ${i}`)));
+      await write(opened, together);
       counts.push((await statements()) - before);
     }
     expect(counts[1]).toBe(counts[0]);
-    await close();
+    await opened.close();
   });
 
   it('keeps what was acknowledged after a write for which no time was left', async () => {
@@ -125,13 +148,15 @@ describe('a MariaDB server of its own', () => {
   });
 
   it('is rejected at startup and by check, and is not ready, while its commits are not durable', async () => {
-    const service = await Service.start({ DATABASE_URL: url });
+    const lines: string[] = [];
+    const service = await Service.start({ DATABASE_URL: url, LOG_LEVEL: 'warn' }, (line) => lines.push(line));
     try {
       await set('innodb_flush_log_at_trx_commit = 2');
       const found = expect.stringContaining('innodb_flush_log_at_trx_commit must be 1');
       expect(await checkStore(url)).toMatchObject([{ name: 'database', state: 'fail', found }]);
       await expect(openStoreAt(url)).rejects.toThrow(/innodb_flush_log_at_trx_commit/);
       expect((await service.send('/health/ready')).status).toBe(503);
+      expect(lines).toEqual([found]);
     } finally {
       await set('innodb_flush_log_at_trx_commit = 1');
       await service.stop();

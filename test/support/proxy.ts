@@ -8,6 +8,8 @@ export class Proxy {
   private held = false;
   private refused = false;
   private losing = 0;
+  /** By how much each answer is delayed, in milliseconds. */
+  delay = 0;
   private lastWords: string | undefined;
   private awaited: { readonly text: string; readonly resolve: () => void } | undefined;
 
@@ -31,6 +33,10 @@ export class Proxy {
       client.on('close', () => this.pairs.delete(pair));
       client.on('data', (bytes: Buffer) => {
         if (this.lastWords !== undefined && bytes.includes(this.lastWords)) this.hang();
+        if (this.delay > 0) {
+          upstream.unpipe(client).pause();
+          setTimeout(() => upstream.pipe(client), this.delay);
+        }
         if (this.losing > 0) this.loseAnswer(pair);
         else if (this.awaited && bytes.includes(this.awaited.text)) {
           this.loseAnswer(pair, this.awaited.resolve);

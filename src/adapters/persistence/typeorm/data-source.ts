@@ -15,11 +15,8 @@ import { petSchema } from './pets/pet.schema.js';
 /** How long a statement of a command waits for the lock of another process on a SQLite file, in milliseconds. */
 const SQLITE_TIMEOUT = 5_000;
 
-/**
- * The options of a DataSource for the database at a URL. Without a pool size it has one connection, for TypeORM's own
- * work on the schema, which expects integers of SQLite that are numbers, not bigints. The timeout is in milliseconds.
- */
-export function dataSourceOptions(url: PersistentUrl, poolSize?: number, statementTimeout?: number): DataSourceOptions {
+/** The options of a DataSource for the database at a URL. The timeout is in milliseconds. */
+export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTimeout?: number): DataSourceOptions {
   const common = {
     entities: [petSchema(url.engine), ApiKeySchema, KeyUseSchema, IdempotencyKeySchema],
     migrations: [CreateTables1795132800000, UniqueKeyNames1795651200000],
@@ -38,12 +35,12 @@ export function dataSourceOptions(url: PersistentUrl, poolSize?: number, stateme
         database.pragma('synchronous = FULL');
         // Truncates the log to 64 MiB after a checkpoint: a long read of another program lets it grow.
         database.pragma('journal_size_limit = 67108864');
-        database.defaultSafeIntegers(poolSize !== undefined);
+        database.defaultSafeIntegers();
       },
     };
   }
   const { host, port, user: username, password, database, tls } = url;
-  const server = { ...common, host, port, username, password, database, poolSize: poolSize ?? 1 };
+  const server = { ...common, host, port, username, password, database, poolSize };
   if (url.engine === 'postgres') {
     return {
       ...server,
@@ -108,9 +105,8 @@ export async function openDataSource(options: DataSourceOptions): Promise<DataSo
 /** Settles as work of a command does. An error of the database becomes a `UsageError` that names the database. */
 export async function about<T>(url: PersistentUrl, work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {
-    const dialect = DIALECTS[url.engine];
-    if (!failureOf(dialect, error)) throw error;
-    throw new UsageError(failureMessage(dialect, url, error), { cause: error });
+    if (!failureOf(DIALECTS[url.engine], error)) throw error;
+    throw new UsageError(failureMessage(url, error), { cause: error });
   });
 }
 

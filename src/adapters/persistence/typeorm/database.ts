@@ -48,7 +48,7 @@ export class Database {
     private readonly report: (message: string) => void,
     readonly observers: readonly Observer[] = [],
   ) {
-    this.state = new DatabaseState(() => this.connect(), report);
+    this.state = new DatabaseState(() => this.connect().catch((error) => this.failToConnect(error)), report);
     this.url = createDatabaseFile(url);
     this.timeout = databaseTimeout(limits);
     this.dialect = DIALECTS[url.engine];
@@ -62,21 +62,23 @@ export class Database {
     try {
       await this.state.open();
     } catch (error) {
-      const failure = failureOf(this.dialect, error);
+      const failure = error instanceof DatabaseUnavailable ? 'unavailable' : failureOf(this.dialect, error);
       const needsOperator = !failure || failure === 'misconfigured' || error instanceof NotUsable;
       // Otherwise it is down or busy: requests open it later.
       if (!needsOperator) return this.state.logFailure(this.unavailable(error));
       await this.close();
-      throw failure ? new UsageError(failureMessage(this.dialect, this.url, error)) : error;
+      throw failure ? new UsageError(failureMessage(this.url, error)) : error;
     }
   }
 
   /** Runs work of a request with a deadline; rejects at once if too many are pending, which would fill the memory. */
-  admit<T>(work: (deadline: number) => Promise<T>, deadline = performance.now() + this.timeout): Promise<T> {
-    if (this.pending >= this.limits.MAX_WAITING) {
-      const error = new DatabaseUnavailable(
-        `${this.limits.MAX_WAITING} requests wait for the database already (MAX_WAITING).`,
-      );
+  admit<T>(
+    work: (deadline: number) => Promise<T>,
+    deadline = performance.now() + this.timeout,
+    maxWaiting = this.limits.MAX_WAITING,
+  ): Promise<T> {
+    if (this.pending >= maxWaiting) {
+      const error = new DatabaseUnavailable(`${maxWaiting} requests wait for the database already (MAX_WAITING).`);
       this.state.logFailure(error);
       return Promise.reject(error);
     }
@@ -204,7 +206,7 @@ export class Database {
   }
 
   private unavailable(error: unknown): DatabaseUnavailable {
-    return new DatabaseUnavailable(failureMessage(this.dialect, this.url, error));
+    return new DatabaseUnavailable(failureMessage(this.url, error));
   }
 
   /** Rethrows an error of connecting; if only the operator can mend that, it is not tried again for a while. */
@@ -214,17 +216,13 @@ export class Database {
   }
 
   private async connect(): Promise<void> {
-    try {
-      this.reads ??= await this.openPool();
-      this.writes ??= await this.openPool();
-      // On a connection whose statements have no time limit.
-      if (await this.needsMigration()) await withSource(dataSourceOptions(this.url), migrate);
-      // SQLite's only connection for reads: it comes from no pool, so it need not be released.
-      if (this.dialect.versionOf)
-        this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
-    } catch (error) {
-      this.failToConnect(error);
-    }
+    this.reads ??= await this.openPool();
+    this.writes ??= await this.openPool();
+    // On a connection whose statements have no time limit.
+    if (await this.needsMigration()) await withSource(dataSourceOptions(this.url), migrate);
+    // SQLite's only connection for reads: it comes from no pool, so it need not be released.
+    if (this.dialect.versionOf)
+      this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
   }
 
   private async openPool(): Promise<DataSource> {

@@ -6,7 +6,7 @@ import {
 } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { PersistentUrl, locationOf, ServerUrl } from '../database-url.js';
-import { dialectOf } from './dialects/dialects.js';
+import { DIALECTS, dialectOf } from './dialects/dialects.js';
 import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';
 
 /** The server, or the role, cannot store every pet exactly and durably; the message says what would be right. */
@@ -40,9 +40,9 @@ export function failureOf(dialect: Dialect, error: unknown): Failure {
 }
 
 /** Says which database has failed, what it has said and, if only its operator can mend that, what would be right. */
-export function failureMessage(dialect: Dialect, url: PersistentUrl, error: unknown): string {
+export function failureMessage(url: PersistentUrl, error: unknown): string {
   const failed = error instanceof QueryFailedError ? (error as QueryFailedError<DriverError>) : undefined;
-  const advice = failed && ruleOf(dialect, failed)?.[2]?.(url as ServerUrl, failed);
+  const advice = failed && ruleOf(DIALECTS[url.engine], failed)?.[2]?.(url as ServerUrl, failed);
   return `${url.name} (${locationOf(url)}): ${driverMessage(error)}${advice ? ` ${advice}` : ''}`;
 }
 

@@ -43,8 +43,6 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
 
 async function applyMigrations(source: DataSource): Promise<string[]> {
   await prepareConnection(source.manager);
-  const { pending } = await compareMigrations(source.manager);
-  if (pending.length === 0) return [];
   return source.transaction(async (manager) => {
     await manager.query(dialectOf(source).lockSchema);
     const applied = await new MigrationExecutor(source, manager.queryRunner).executePendingMigrations();

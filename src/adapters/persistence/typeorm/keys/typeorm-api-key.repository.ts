@@ -1,5 +1,5 @@
-import { EntityManager, In, IsNull, LessThan, LessThanOrEqual, Or, Repository } from 'typeorm';
-import { ApiKeyRepository, KeyUse, nameTaken } from '../../../../application/keys/api-key-repository.port.js';
+import { EntityManager, In, IsNull, LessThanOrEqual, Repository } from 'typeorm';
+import { addUse, ApiKeyRepository, KeyUse, nameTaken } from '../../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../../domain/keys/api-key.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
@@ -52,7 +52,14 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     // In one order everywhere, so that instances do not deadlock.
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
     return this.database.run('transaction', 'UPDATE key_use', async (manager) => {
-      for (const use of inOrder) await addUse(manager.getRepository(KeyUseSchema), use);
+      const rows = manager.getRepository(KeyUseSchema);
+      const unused = inOrder.map((use) => ({ ...use, getPetCalls: 0 }));
+      // Locks the rows that exist.
+      await rows.createQueryBuilder().insert().values(unused).orUpdate(['digest'], ['digest']).execute();
+      const stored = await rows.findBy({ digest: In(inOrder.map(({ digest }) => digest)) });
+      const added = new Map(stored.map((use) => [use.digest, use]));
+      for (const use of inOrder) addUse(added, use);
+      await rows.upsert([...added.values()], ['digest']);
     });
   }
 
@@ -81,16 +88,4 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 async function findAll(manager: EntityManager, digests: readonly string[]): Promise<(ApiKey | undefined)[]> {
   const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In([...new Set(digests)]) });
   return digests.map((digest) => found.find((key) => key.digest === digest));
-}
-
-/** Adds a use to its row, which may not exist yet. */
-async function addUse(uses: Repository<KeyUse>, use: KeyUse): Promise<void> {
-  const { digest, getPetCalls, lastUsedAt, lastGetPetAt } = use;
-  const row = { ...use, getPetCalls: 0 };
-  // Locks a row that exists.
-  await uses.createQueryBuilder().insert().values(row).orUpdate(['digest'], ['digest']).execute();
-  await uses.increment({ digest }, 'getPetCalls', getPetCalls);
-  await uses.update({ digest, lastUsedAt: LessThan(lastUsedAt) }, { lastUsedAt });
-  if (!lastGetPetAt) return;
-  await uses.update({ digest, lastGetPetAt: Or(IsNull(), LessThan(lastGetPetAt)) }, { lastGetPetAt });
 }

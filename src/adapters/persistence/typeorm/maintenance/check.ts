@@ -23,12 +23,12 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number, configu
     const found = [ok('database', version), schema];
     // Of a table with other columns nothing is known.
     if (schema.state === 'fail') return found;
+    const keys = async () => keyFinding(await source.manager.find(ApiKeySchema), configured);
     // Before the first migration they have no table.
-    const keys = keyFinding(await source.manager.find(ApiKeySchema).catch(() => []), configured);
-    if (schema.state === 'warn') return [...found, keys];
+    if (schema.state === 'warn') return [...found, await keys().catch(() => noKeys)];
     await requireRights(source.manager);
     const { findings } = dialectOf(source);
-    return [...found, ...(findings ? await source.query<Finding[]>(findings) : []), keys];
+    return [...found, ...(findings ? await source.query<Finding[]>(findings) : []), await keys()];
   };
   return withDatabase(url, inspect, timeout).catch((error: Error) => [fail('database', error.message)]);
 }

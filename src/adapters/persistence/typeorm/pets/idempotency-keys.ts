@@ -1,4 +1,4 @@
-import { EntityManager, EntitySchema, EntitySchemaColumnOptions, LessThan, LessThanOrEqual } from 'typeorm';
+import { EntityManager, EntitySchema, EntitySchemaColumnOptions, In, LessThan, LessThanOrEqual } from 'typeorm';
 import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
@@ -78,8 +78,7 @@ async function addInOneStatement(manager: EntityManager, additions: readonly Add
   const removed = unseen.filter((_id, i) => !pets[i]);
   if (removed.length === 0) return stored;
   // If that fails, they are found again: the additions are committed, and must not be run again.
-  const forget = 'DELETE FROM idempotency_key WHERE pet_id = ANY ($1::bigint[])';
-  await manager.query(forget, [removed]).catch(() => undefined);
+  await manager.delete(IdempotencyKeySchema, { petId: In(removed) }).catch(() => undefined);
   return stored.filter(({ pet_id }) => !removed.includes(BigInt(pet_id)));
 }
 

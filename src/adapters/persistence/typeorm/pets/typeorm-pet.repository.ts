@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { EntityManager } from 'typeorm';
 import { DatabaseUnavailable, IdempotencyInProgress } from '../../../../application/errors.js';
 import { Added, IdempotencyKey, PetQuery, PetRepository } from '../../../../application/pets/pet-repository.port.js';
-import { withTimeout } from '../../../../application/timeout.js';
 import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
@@ -60,12 +59,12 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   check(): Promise<void> {
-    const read = () => this.database.run('read', 'SELECT pet', ask, performance.now() + READY_TIMEOUT);
-    return (this.checking ??= withTimeout(READY_TIMEOUT, read())
-      .catch((cause: Error) => {
-        throw new DatabaseUnavailable('The readiness query failed.', { cause });
-      })
-      .finally(() => (this.checking = undefined)));
+    const read = (deadline: number) =>
+      this.database.run('read', 'SELECT pet', ask, deadline).catch((cause: Error) => {
+        throw new DatabaseUnavailable(`The readiness query failed. ${cause.message}`, { cause });
+      });
+    const deadline = performance.now() + READY_TIMEOUT;
+    return (this.checking ??= this.database.admit(read, deadline, Infinity).finally(() => (this.checking = undefined)));
   }
 
   deleteIdempotencyKeys(before: Date): Promise<number> {
