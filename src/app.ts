@@ -22,18 +22,14 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const app = await NestFactory.create<NestExpressApplication>(module, new PetStoreAdapter(settings), options);
   // By default parameters behind the thousandth would be ignored.
   app.set('query parser', (query: string) => parse(query, '&', '=', { maxKeys: 0 }));
-  const { CORS_ORIGINS } = settings;
-  for (const middleware of [
-    // First, since it sees every response, and what follows belongs to the request's trace.
-    observeRequests(app.get<readonly Observer[]>(OBSERVERS)),
-    // Before all that responds: every response on the path has these headers, to a preflight or a protocol error too.
-    deprecateGetPet(settings),
-    // Before the guard, since preflights have no key, and before protocol errors, which pages must be able to read.
-    ...(CORS_ORIGINS.length > 0 ? [allowOrigins(CORS_ORIGINS)] : []),
-    // Before the routes, since a request with a protocol error reaches none.
-    (request: Request, _response: unknown, next: NextFunction) => next(request.context.error),
-  ])
-    app.use(middleware);
+  // First, since it sees every response, and what follows belongs to the request's trace.
+  app.use(observeRequests(app.get<readonly Observer[]>(OBSERVERS)));
+  // Before all that responds: every response on the path has these headers, to a preflight or a protocol error too.
+  app.use(deprecateGetPet(settings));
+  // Before the guard, since preflights have no key, and before protocol errors, which pages must be able to read.
+  if (settings.CORS_ORIGINS.length > 0) app.use(allowOrigins(settings.CORS_ORIGINS));
+  // Before the routes, since a request with a protocol error reaches none.
+  app.use((request: Request, _response: unknown, next: NextFunction) => next(request.context.error));
   serveDocs(app, settings);
   return app.init();
 }

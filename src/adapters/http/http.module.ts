@@ -9,7 +9,6 @@ import { ApiErrorFilter } from './errors/api-error.filter.js';
 import { HealthController } from './health/health.controller.js';
 import { otherMethods, UnmatchedController } from './unmatched.js';
 
-/** The HTTP interface. */
 @Module({})
 export class HttpModule {
   /** `application` exports the services that the `controllers` of the resources need. */

@@ -40,22 +40,13 @@ export class ResponseCache {
     sizeCalculation: ({ body = '' }, key) => 256 + 2 * (key.length + body.length),
   });
 
-  /**
-   * The cached response, which is returned synchronously, or what `read` resolves to; `version` is the current one,
-   * undefined if it is not known.
-   */
-  get(
-    target: string,
-    version: number | undefined,
-    read: () => Promise<JsonResponse>,
-  ): JsonResponse | Promise<JsonResponse> {
+  /** The cached response, or what `read` resolves to; `version` is the current one, undefined if it is not known. */
+  async get(target: string, version: number | undefined, read: () => Promise<JsonResponse>): Promise<JsonResponse> {
     if (version === undefined) return read();
     const key = `${version} ${target}`;
-    return this.responses.get(key) ?? this.add(key, read());
-  }
-
-  private async add(key: string, reading: Promise<JsonResponse>): Promise<JsonResponse> {
-    const response = await reading;
+    const cached = this.responses.get(key);
+    if (cached) return cached;
+    const response = await read();
     this.responses.set(key, response);
     return response;
   }

@@ -62,12 +62,9 @@ class OperationGuard implements CanActivate {
 
 /** Whether `Accept` allows JSON (RFC 9110, section 12.5.1). */
 function acceptsJson(request: Request): boolean {
-  const { accept } = request.headers;
-  // An empty list excludes nothing.
-  if (!accept) return true;
   // Parameters besides the weight, such as a version or a charset, do not exclude JSON.
-  const headers = { accept: accept.replace(/;(?!\s*q=)[^;,]*/gi, '') };
-  return request.accepts.call({ headers } as Request, 'application/json') !== false;
+  const accept = request.headers.accept?.replace(/;(?!\s*q=)[^;,]*/gi, '');
+  return request.accepts.call({ headers: { accept } } as Request, 'application/json') !== false;
 }
 
 /** The values by name. Throws an `ApiError` that names every parameter that is unknown, repeated or invalid. */

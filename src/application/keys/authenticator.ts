@@ -26,14 +26,22 @@ export class Authenticator {
   }
 
   /**
-   * The key with this text; rejects with `KeyRejected` if it does not exist, is revoked or expired. A cached
-   * key is returned synchronously. The cache is valid until the database changes; PostgreSQL and MariaDB cannot tell
-   * without a query, so there it is valid for a few seconds. `deadline` is that of `ApiKeyRepository.find`.
+   * The key with this text; rejects with `KeyRejected` if it does not exist, is revoked or expired. The cache is valid
+   * until the database changes; PostgreSQL and MariaDB cannot tell without a query, so there it is valid for a few
+   * seconds. `deadline` is that of `ApiKeyRepository.find`.
    */
-  authenticate(text: string, deadline?: number): ApiKey | Promise<ApiKey> {
+  async authenticate(text: string, deadline?: number): Promise<ApiKey> {
+    // Before the read: the key may change during it. Its time in the cache begins here.
+    const [version, start] = [this.keys.version(), performance.now()];
     const cached = this.cache.get(text);
-    if (cached && cached.version === this.keys.version() && keyState(cached.key) === 'valid') return cached.key;
-    return this.check(text, deadline);
+    if (cached && cached.version === version && keyState(cached.key) === 'valid') return cached.key;
+    const digest = digestOf(text);
+    const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest, deadline) : undefined);
+    if (!key) throw new KeyRejected('invalid');
+    const state = keyState(key);
+    if (state !== 'valid') throw new KeyRejected(state);
+    this.cache.set(text, { key, version }, { start });
+    return key;
   }
 
   /** Notes that the key was used now, and whether for getPet. */
@@ -57,17 +65,5 @@ export class Authenticator {
       for (const use of uses) addUse(this.unrecorded, { ...use, getPetCalls: 0 });
       throw error;
     }
-  }
-
-  private async check(text: string, deadline?: number): Promise<ApiKey> {
-    // Before the read: the key may change during it. Its time in the cache begins here.
-    const [version, start] = [this.keys.version(), performance.now()];
-    const digest = digestOf(text);
-    const key = this.configured.get(digest) ?? (isIssuedKey(text) ? await this.keys.find(digest, deadline) : undefined);
-    if (!key) throw new KeyRejected('invalid');
-    const state = keyState(key);
-    if (state !== 'valid') throw new KeyRejected(state);
-    this.cache.set(text, { key, version }, { start });
-    return key;
   }
 }

@@ -37,7 +37,6 @@ export class RateLimits implements OnApplicationShutdown {
     private readonly redis?: Redis,
   ) {}
 
-  /** Creates the limiters of the settings. */
   static async open(settings: Settings, observers: readonly Observer[]): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
@@ -69,7 +68,7 @@ export class RateLimits implements OnApplicationShutdown {
    * Resolves to the key that `check` finds, and rejects as it does; also with `rate_limited`, if the address of the
    * request has failed too often, unless that address has used the key successfully.
    */
-  async authenticate(request: Request, check: () => ApiKey | Promise<ApiKey>): Promise<ApiKey> {
+  async authenticate(request: Request, check: () => Promise<ApiKey>): Promise<ApiKey> {
     const limiter = this.failures;
     if (!limiter) return check();
     const address = networkOf(request.socket.remoteAddress ?? '');

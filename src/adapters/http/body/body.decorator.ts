@@ -8,8 +8,6 @@ import { describeValue, jsonMembers, type Member } from './json-object.js';
 import { readJsonText } from './read-body.js';
 import { GIVEN } from './rules.js';
 
-const OPTIONS = { stopAtFirstError: true, validationError: { target: false, value: false } };
-
 /**
  * The JSON body of a request as an instance of a DTO: `@JsonObject(NewPetDto) pet`. It is read here, after the guards,
  * because the body of a request without a key must not be read. Rejects with an `ApiError` that names every fault.
@@ -33,7 +31,7 @@ function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]
   const fields = Object.keys(instance);
   // Reversed: of several values of a name `fromEntries` keeps the last, but the first is to be validated.
   Object.assign(instance, Object.fromEntries(members.filter(([name]) => fields.includes(name)).toReversed()));
-  const broken = new Map(validateSync(instance, OPTIONS).map(({ property, constraints }) => [property, constraints]));
+  const broken = new Map(validateSync(instance).map(({ property, constraints }) => [property, constraints]));
   const faults: (() => ApiError)[] = [];
   const given = new Set<string>();
   for (const [name, value] of members) {

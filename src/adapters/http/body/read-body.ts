@@ -5,6 +5,9 @@ import { quoted } from '../../../application/errors.js';
 import { ApiError } from '../errors/api-error.js';
 import { MAX_BODY } from '../errors/error-code.js';
 
+/** How a body is buffered until it is read: a chunk, maybe of one byte, costs 40 bytes as a string, 380 as a Buffer. */
+export const BUFFER_ENCODING = 'latin1';
+
 /**
  * Reads the JSON text of a request's body, empty if it has none. Rejects a body unless its headers declare
  * `application/json` in UTF-8, without Content-Encoding, and it has at most 64 KiB.
@@ -39,16 +42,14 @@ function checkMediaType({ headers }: IncomingMessage): void {
   }
 }
 
-/** Reads a body of at most `most` bytes. */
 function readBytes(request: IncomingMessage, most: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Not a list of chunks, which may have one byte each.
     const bytes = Buffer.allocUnsafe(most);
     let size = 0;
-    // Bytes as latin1: `ConnectionQueue.add` sets this encoding.
     request.on('data', (chunk: string) => {
       if (size + chunk.length > most) return reject(ApiError.of('body_too_large'));
-      size += bytes.write(chunk, size, 'latin1');
+      size += bytes.write(chunk, size, BUFFER_ENCODING);
     });
     request.on('end', () => resolve(bytes.subarray(0, size)));
     request.on('error', () => reject(new ApiError('bad_request', 'The body is incomplete.')));

@@ -6,7 +6,6 @@ import { type ErrorCode, ERRORS, type FixedCode } from './error-code.js';
 /** When to retry while the service is not available, in seconds. */
 export const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
 
-/** An error response. */
 export class ApiError extends ClientError {
   /** `message` is for people. */
   constructor(
@@ -23,7 +22,6 @@ export class ApiError extends ClientError {
   }
 }
 
-/** Sends an error as its Error body. */
 export function sendError(response: ServerResponse, { code, message, headers }: ApiError): void {
   const [status] = ERRORS[code];
   sendJson(response, { status, body: JSON.stringify({ code, message, status }), headers });

@@ -22,10 +22,7 @@ export class PetsController {
 
   @Get()
   @ListPetsOperation
-  listPets(
-    @Query(PageQueryPipe) query: PageQuery,
-    @Context() context: AuthenticatedContext,
-  ): JsonResponse | Promise<JsonResponse> {
+  listPets(@Query(PageQueryPipe) query: PageQuery, @Context() context: AuthenticatedContext): Promise<JsonResponse> {
     return this.cache.get(context.target, this.pets.version(), () => this.page(query, context.deadline));
   }
 
@@ -44,10 +41,7 @@ export class PetsController {
   /** Deprecated. To remove it, remove also `deprecation.ts`, and the count of its calls: `getPetCalls`. */
   @Get(':petId')
   @GetPetOperation
-  getPet(
-    @Param('petId', PetIdPipe) id: bigint,
-    @Context() context: AuthenticatedContext,
-  ): JsonResponse | Promise<JsonResponse> {
+  getPet(@Param('petId', PetIdPipe) id: bigint, @Context() context: AuthenticatedContext): Promise<JsonResponse> {
     const read = async () => ({ body: petJson(await this.pets.get(id, context.deadline)) });
     return this.cache.get(context.target, this.pets.version(), read);
   }

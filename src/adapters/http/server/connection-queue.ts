@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { BUFFER_ENCODING } from '../body/read-body.js';
 import { ApiError, sendError } from '../errors/api-error.js';
 import type { Request } from '../request.js';
 import { Response } from './response.js';
@@ -50,8 +51,7 @@ export class ConnectionQueue {
     // After an Upgrade, Node drops the rest of the packet, and does not report a body that is cut off.
     const cutOff = () => new ApiError('bad_request', 'The connection ended before the end of the body (RFC 9112, 8).');
     if (isUpgrade) this.socket.once('end', () => request.complete || this.fail(cutOff(), request));
-    // Until the body is read, each chunk of it costs 380 bytes as a Buffer, and 40 as a string; it may have one byte.
-    if (request.headers['transfer-encoding'] ?? request.headers['content-length']) request.setEncoding('latin1');
+    if (request.headers['transfer-encoding'] ?? request.headers['content-length']) request.setEncoding(BUFFER_ENCODING);
     this.latest = response;
     response.on('close', this.next);
     this.pending.push(response);

@@ -8,7 +8,7 @@ import { ApiError } from '../errors/api-error.js';
 import { MAX_HEAD } from '../errors/error-code.js';
 import { type JsonResponse, sendJson } from '../json-response.js';
 import { ConnectionQueue } from './connection-queue.js';
-import { headError, originForm, type ParserError, parserError, targetOf } from './request-head.js';
+import { headError, originForm, type ParserError, parserError, targetOf, validPart } from './request-head.js';
 import { Request, RequestContext } from '../request.js';
 import { Response } from './response.js';
 import { closeGracefully } from './shutdown.js';
@@ -81,7 +81,6 @@ export class PetStoreAdapter extends ExpressAdapter {
     return closeGracefully(this.httpServer, this.queues, this.settings);
   }
 
-  /** Sends what a handler returns. */
   override reply(response: Response, result: JsonResponse): void {
     sendJson(response, result);
   }
@@ -92,7 +91,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     const error = malformed ?? headError(request);
     // `app.ts` passes it on.
     if (error) response.shouldKeepAlive = false;
-    const target = originForm(url, error === undefined);
+    const target = error ? validPart(url) : originForm(url);
     request.context = new RequestContext(headers, target, error, databaseTimeout(this.settings));
     // Express reads the target nowhere else.
     request.url = target;

@@ -36,9 +36,13 @@ export function headError(request: Request): ApiError | undefined {
   return undefined;
 }
 
-/** The target in origin-form, as Express can route it. Of an invalid one only what precedes the first fault is left. */
-export function originForm(url: string, isValid: boolean): string {
-  if (!isValid) return /^\/[!"$-~]*/.exec(url)?.[0] ?? '/';
+/** What precedes the first fault of an invalid target: middleware reads its path, and Express cannot parse the rest. */
+export function validPart(url: string): string {
+  return /^\/[!"$-~]*/.exec(url)?.[0] ?? '/';
+}
+
+/** The target in origin-form, as Express can route it. */
+export function originForm(url: string): string {
   const target = url.replace(ORIGIN, '/');
   try {
     if (target.includes('%')) decodeURIComponent(target.split('?', 1)[0] ?? '');
