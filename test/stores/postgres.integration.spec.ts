@@ -176,7 +176,7 @@ describe('PostgreSQL', () => {
     await close();
   });
 
-  it('rejects a pet whose insert a trigger has discarded', async () => {
+  it('rejects a pet if a trigger has discarded it, or its idempotency key', async () => {
     const { pets } = await store.open();
     const discard = `CREATE FUNCTION discard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`;
     await rawQuery(store.url, discard);
@@ -191,6 +191,12 @@ describe('PostgreSQL', () => {
     const some = ['Rex', 'Bella', 'Max'].map((name) => pets.add(newPet({ name })));
     const outcomes = await Promise.allSettled(some);
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+    await rawQuery(store.url, discard.replace('CREATE', 'CREATE OR REPLACE'));
+    await rawQuery(
+      store.url,
+      'CREATE TRIGGER discard BEFORE INSERT ON idempotency_key FOR EACH ROW EXECUTE FUNCTION discard()',
+    );
+    await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow('division by zero');
     expect((await pets.list({ limit: 10 })).map(({ name }) => name)).toEqual(['Max', 'Bella']);
   });
 });

@@ -74,7 +74,7 @@ describe('SQLite', () => {
     expect((await pets.list({ limit: 10 })).map(({ id }) => id)).toEqual([2n ** 63n - 1n, 2n, 1n]);
   });
 
-  it('rejects a pet whose insert a trigger has discarded', async () => {
+  it('rejects a pet if a trigger has discarded it, or its idempotency key', async () => {
     const { pets } = await store.open();
     another.exec('CREATE TRIGGER discards BEFORE INSERT ON pet BEGIN SELECT RAISE(IGNORE); END');
     await expect(pets.add(newPet())).rejects.toThrow();
@@ -83,6 +83,9 @@ describe('SQLite', () => {
       CREATE TRIGGER discards BEFORE INSERT ON pet WHEN NEW.name = 'Rex' BEGIN SELECT RAISE(IGNORE); END`);
     const adding = ['Rex', 'Bella', 'Max'].map((name) => pets.add(newPet({ name })));
     for (const { status } of await Promise.allSettled(adding)) expect(status).toBe('rejected');
+    another.exec(`DROP TRIGGER discards;
+      CREATE TRIGGER discards BEFORE INSERT ON idempotency_key BEGIN SELECT RAISE(IGNORE); END`);
+    await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow('trigger');
     // Their transaction was rolled back.
     expect(await pets.list({ limit: 10 })).toEqual([]);
   });

@@ -65,30 +65,29 @@ export class Batcher<Item, Result> {
     const now = performance.now();
     for (const { deadline, reject } of all) if (deadline <= now) reject(databaseTimedOut());
     const batch = all.filter(({ deadline }) => deadline > now);
-    const [first] = batch;
-    if (!first) return;
-    const items = batch.map(({ item }) => item);
     const latest = Math.max(...batch.map(({ deadline }) => deadline));
     // A batch belongs to the trace of its first item.
-    const results = await first.trace.runInAsyncScope(() => this.run(items, latest));
-    for (const [i, { resolve, reject }] of batch.entries()) {
-      const result = results[i] as Result | Error;
-      if (result instanceof Error) reject(result);
-      else resolve(result);
-    }
+    await batch[0]?.trace.runInAsyncScope(() => this.run(batch, latest));
   }
 
-  private async run(items: readonly Item[], deadline: number): Promise<readonly (Result | Error)[]> {
+  /** Processes a batch, and settles its items. */
+  private async run(batch: readonly Pending<Item, Result>[], deadline: number): Promise<void> {
     const { database, kind, summary, work } = this;
+    const items = batch.map(({ item }) => item);
     const run = () => database.run(kind, summary, (manager) => work(manager, items), deadline);
     try {
-      return await (kind === 'read' ? run() : observeCommit(database.observers, items.length, run));
+      const results = await (kind === 'read' ? run() : observeCommit(database.observers, items.length, run));
+      for (const [i, { resolve, reject }] of batch.entries()) {
+        const result = results[i] as Result | Error;
+        if (result instanceof Error) reject(result);
+        else resolve(result);
+      }
     } catch (error) {
       const isFaultOfAnItem = error instanceof QueryFailedError || error instanceof ClientError;
-      if (items.length === 1 || !isFaultOfAnItem) return items.map(() => error as Error);
-      const middle = items.length >> 1;
-      const first = await this.run(items.slice(0, middle), deadline);
-      return [...first, ...(await this.run(items.slice(middle), deadline))];
+      if (batch.length === 1 || !isFaultOfAnItem) return batch.forEach(({ reject }) => reject(error as Error));
+      const middle = batch.length >> 1;
+      await this.run(batch.slice(0, middle), deadline);
+      await this.run(batch.slice(middle), deadline);
     }
   }
 }

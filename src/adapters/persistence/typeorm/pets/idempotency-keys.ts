@@ -6,7 +6,7 @@ import { instant, int64 } from '../columns.js';
 import { BindParameter, Dialect, insert } from '../dialects/dialect.js';
 import { dialectOf, query } from '../dialects/dialects.js';
 import { failureOf } from '../failures.js';
-import { findPets, insertPets, toRow, withNextIds } from './pet.schema.js';
+import { findPets, insertPets, requireStored, toRow, withNextIds } from './pet.schema.js';
 
 /** An idempotency key and the pet that was added with it. */
 interface StoredIdempotencyKey extends IdempotencyKey {
@@ -102,7 +102,9 @@ async function addInTransaction(manager: EntityManager, additions: readonly Addi
   const newPets = missing.map(({ pet }) => pet);
   const ids = await insertPets(manager, newPets);
   const added = missing.map(({ key }, i) => toKeyRow(key, ids[i]!));
-  await query(manager, (bind, { replaceKeys }) => `${insert('idempotency_key', added, bind)} ${replaceKeys}`);
+  const write = (bind: BindParameter, { replaceKeys }: Dialect) =>
+    `${insert('idempotency_key', added, bind)} ${replaceKeys} RETURNING scope`;
+  requireStored(await query(manager, write), added.length);
   return [...stored, ...added.map((row) => ({ ...row, is_new: true }))];
 }
 

@@ -55,13 +55,18 @@ export async function withNextIds<T>(manager: EntityManager, run: () => Promise<
   }
 }
 
+/** Throws unless an INSERT, which has returned these rows, has stored so many. */
+export function requireStored(rows: readonly unknown[], count: number): void {
+  if (rows.length === count) return;
+  throw new Error(`${rows.length} of ${count} rows were stored: a trigger or a rule discards some.`);
+}
+
 /** Inserts pets in one statement; resolves to their ids, which ascend. */
 export async function insertPets(manager: EntityManager, pets: readonly NewPet[]): Promise<bigint[]> {
   const rows = await withNextIds(manager, () =>
     query<Pick<PetRow, 'id'>>(manager, (bind, dialect) => dialect.insertPets(pets.map(toRow), bind)),
   );
-  if (rows.length !== pets.length)
-    throw new Error(`${rows.length} of ${pets.length} pets were stored: a trigger or a rule discards some.`);
+  requireStored(rows, pets.length);
   // RETURNING may list them in any order.
   return rows.map(({ id }) => BigInt(id)).sort((a, b) => Number(a - b));
 }
