@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import ts from 'typescript';
 
 const DOCUMENT = resolve('openapi.yaml');
@@ -62,8 +62,9 @@ function errors(file: string): string[] {
   return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
 }
 
-describe('types generated from openapi.yaml', () => {
-  it.each(GENERATORS)('by $name have a status that a Pet always has and a NewPet may have', (generator) => {
+it.each(GENERATORS)(
+  'types generated from openapi.yaml by $name have a status that a Pet always has and a NewPet may have',
+  (generator) => {
     const folder = resolve('test-output', 'generators', generator.name);
     rmSync(join(folder, 'out'), { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
@@ -74,5 +75,5 @@ describe('types generated from openapi.yaml', () => {
     const [command = '', ...args] = generator.command;
     execFileSync(join(folder, 'node_modules', '.bin', command), args, options);
     expect(errors(join(folder, 'client.ts'))).toEqual([]);
-  });
-});
+  },
+);

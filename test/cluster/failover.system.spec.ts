@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { newPetJson } from '../support/fields.js';
 import { KEY, pause } from '../support/ledger.js';
-import { buildProgram } from '../support/program.js';
+import { freshFolder } from '../support/fresh-folder.js';
 import { Proxy } from '../support/proxy.js';
 import { newPostgres, newStandby, TestServer } from '../support/servers.js';
-import { until, WorkingFolder } from '../support/working-folder.js';
+import { until } from '../support/working-folder.js';
 import { ask, expectRecovery, underLoad } from './instances.js';
 
 const REPLICATION = ['wal_level=replica', 'max_wal_senders=5', 'max_replication_slots=5'];
@@ -12,6 +12,7 @@ const REPLICATION = ['wal_level=replica', 'max_wal_senders=5', 'max_replication_
 const CUT_ALL = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'petstore'`;
 
 describe('a PostgreSQL with a synchronous standby, behind a proxy', () => {
+  const folder = freshFolder();
   let primary: TestServer;
   let standby: TestServer;
   let proxy: Proxy;
@@ -65,24 +66,19 @@ describe('a PostgreSQL with a synchronous standby, behind a proxy', () => {
   });
 
   it('acknowledges a repeated request only once the standby has the pet', async () => {
-    const folder = new WorkingFolder(buildProgram());
-    try {
-      const service = await folder.serve({ DATABASE_URL: url, API_KEYS: KEY });
-      const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'cut-off' };
-      const create = () => service.send(KEY, '/pets', { method: 'POST', headers, body: newPetJson() });
-      standby.signal('SIGSTOP');
-      const first = create();
-      await pause(1_000);
-      // It is stored on the primary from now on, and on the primary alone.
-      await ask(primary, CUT_ALL);
-      expect((await first).status).not.toBe(201);
-      expect((await create()).status).not.toBe(201);
-      standby.signal('SIGCONT');
-      await pause(2_000);
-      const again = await create();
-      expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
-    } finally {
-      await folder.remove();
-    }
+    const service = await folder().serve({ DATABASE_URL: url, API_KEYS: KEY });
+    const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'cut-off' };
+    const create = () => service.send(KEY, '/pets', { method: 'POST', headers, body: newPetJson() });
+    standby.signal('SIGSTOP');
+    const first = create();
+    await pause(1_000);
+    // It is stored on the primary from now on, and on the primary alone.
+    await ask(primary, CUT_ALL);
+    expect((await first).status).not.toBe(201);
+    expect((await create()).status).not.toBe(201);
+    standby.signal('SIGCONT');
+    await pause(2_000);
+    const again = await create();
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
   });
 });

@@ -1,27 +1,21 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { buildProgram } from '../support/program.js';
+import { afterEach, expect, it } from '@jest/globals';
+import { freshFolder } from '../support/fresh-folder.js';
 import { KEY, Ledger, pause } from '../support/ledger.js';
 import { freePort } from '../support/servers.js';
 import { startReady } from '../support/start-ready.js';
 import { mariadb, postgres, sqlite, TestStore } from '../support/stores.js';
-import { WorkingFolder } from '../support/working-folder.js';
 
 /** How often the service is killed on each engine. */
 const KILLS = Number(process.env.CRASH_KILLS ?? 3);
 
 const CLIENTS = 24;
 
-let folder: WorkingFolder;
+const folder = freshFolder();
 let store: TestStore;
 let ledger: Ledger;
 
-beforeEach(() => {
-  folder = new WorkingFolder(buildProgram());
-}, 120_000);
-
 afterEach(async () => {
   await ledger.stop();
-  await folder.remove();
   await store.remove();
 });
 
@@ -31,7 +25,7 @@ it.each([sqlite, postgres, mariadb])(
     store = await kind.create();
     const port = await freePort();
     const variables = { LOG_LEVEL: 'silent', API_KEYS: KEY, DATABASE_URL: store.url };
-    const start = () => startReady(folder, port, variables);
+    const start = () => startReady(folder(), port, variables);
     // A request is cut off by a kill; the old connection may still be at work on a key when it is sent again.
     ledger = new Ledger([port], [0, 409]);
     for (let kill = 0; kill < KILLS; kill++) {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import Libsql from 'libsql';
-import { KEY, pause } from '../support/ledger.js';
+import { integer, KEY, pause } from '../support/ledger.js';
 import { Proxy } from '../support/proxy.js';
 import { connectTo, Session } from '../support/sql.js';
 
@@ -26,8 +26,6 @@ export interface Faults {
 
 /** The longest that a fault lasts, in milliseconds: longer than a request may wait. */
 const LONGEST = 2_500;
-
-const integer = (below: number): number => Math.floor(below * Math.random());
 
 /** Most faults are short. */
 const lasting = (): Promise<void> => pause(integer(Math.random() < 0.7 ? 300 : LONGEST));

@@ -1,4 +1,5 @@
 import { newPetJson } from '../support/fields.js';
+import { bytes, post } from '../support/raw-requests.js';
 
 /** Numbers that a seed determines (mulberry32). */
 export class Random {
@@ -71,11 +72,7 @@ const adding =
     lines.toSpliced(1 + random.int(lines.length), 0, random.pick(texts));
 
 /** A complete request that would create another pet, for where none must be found. */
-function hiddenRequest({ key, uniqueName }: Source): string {
-  const body = newPetJson({ name: `"${uniqueName()}"` });
-  const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json`;
-  return `${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-}
+const hiddenRequest = ({ uniqueName }: Source): string => bytes(post(uniqueName())).toString('latin1');
 
 const WITH_BODY: readonly Framing[] = ['length', 'chunked'];
 

@@ -1,5 +1,6 @@
-import { petsIn } from '../support/ledger.js';
-import { KEY } from '../support/raw-requests.js';
+import { ParsedPet, walk } from '../http/requests.js';
+import { Connection } from '../support/connection.js';
+import { bytes, get, KEY } from '../support/raw-requests.js';
 import { Conversation, Delivery } from './generated-conversation.js';
 import { ALL_TWISTS, KnownPet, makeRequest, Random, Source, TwistName } from './generated-requests.js';
 
@@ -77,7 +78,7 @@ export async function attack(target: Attack): Promise<{ breaches: string[]; summ
 
   const stored = (await storedPets(port)).slice(before.length);
   for (const { id, name } of stored) {
-    if (acknowledged.get(name) === id) acknowledged.delete(name);
+    if (acknowledged.get(name) === String(id)) acknowledged.delete(name);
     else if (!possible.delete(name)) breaches.push(`${name} is stored as ${id}: it must not be, or a second time.`);
   }
   for (const [name, id] of acknowledged) breaches.push(`${name} was acknowledged as ${id} and is not stored.`);
@@ -88,16 +89,7 @@ export async function attack(target: Attack): Promise<{ breaches: string[]; summ
 }
 
 /** All pets that are stored, oldest first. */
-async function storedPets(port: number): Promise<{ id: string; name: string }[]> {
-  const found: { id: string; name: string }[] = [];
-  for (let path: string | undefined = '/v1/pets?limit=100'; path !== undefined;) {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { Authorization: `Bearer ${KEY}` } });
-    if (response.status !== 200) throw new Error(`The list is answered with ${response.status}.`);
-    for (const pet of petsIn(await response.text())) {
-      const [, id = '', name = ''] = /"id":([0-9]+),"name":"([^"]*)"/.exec(pet) ?? [];
-      found.push({ id, name });
-    }
-    path = /<([^>]*)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.[1];
-  }
-  return found.reverse();
+async function storedPets(port: number): Promise<ParsedPet[]> {
+  const send = (target: string) => Connection.ask(port, bytes(get(target)));
+  return (await walk({ send }, '/v1/pets?limit=100')).reverse();
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { ErrorCode } from '../../src/adapters/http/errors/error-code.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { keyText } from '../../src/domain/keys/api-key.js';
@@ -11,17 +11,14 @@ import { Service } from '../support/service.js';
 const CONFIGURED = 'a-key.of_ours~16+/==';
 
 describe('authentication', () => {
-  let service: Service;
+  const service = Service.forSuite({ API_KEYS: CONFIGURED });
   let keys: ApiKeyService;
   let issued: string;
 
   beforeAll(async () => {
-    service = await Service.start({ API_KEYS: CONFIGURED });
     keys = service.app.get(ApiKeyService);
     issued = (await keys.create('issued')).text;
   });
-
-  afterAll(() => service.stop());
 
   /** Lists pets with these header lines, in which `ISSUED` stands for a valid key. */
   const list = (...lines: string[]): Promise<WireAnswer> =>
@@ -87,13 +84,7 @@ describe('authentication', () => {
 
 describe('without a key', () => {
   const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
-  let service: Service;
-
-  beforeAll(async () => {
-    service = await Service.start();
-  });
-
-  afterAll(() => service.stop());
+  const service = Service.forSuite();
 
   it.each([
     ...OPERATIONS.map(({ valid }) => valid.target),

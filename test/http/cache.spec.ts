@@ -2,24 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
 import { newPetJson, petJson } from '../support/fields.js';
 import { Service } from '../support/service.js';
-import { memory, sqlite, TestStore } from '../support/stores.js';
+import { memory, sqlite } from '../support/stores.js';
 import { pets } from './requests.js';
 
 // Responses may come from a cache or from the database: these tests send each request several times, and expect no difference.
 
 describe.each([memory, sqlite])('responses on $name', (kind) => {
-  let store: TestStore;
-  let service: Service;
+  const service = Service.forSuite({}, kind);
 
   beforeAll(async () => {
-    store = await kind.create();
-    service = await Service.start({ DATABASE_URL: store.url });
     for (const name of ['pet', 'pét', '犬 🐶']) await service.add(newPetJson({ name: JSON.stringify(name) }));
-  });
-
-  afterAll(async () => {
-    await service.stop();
-    await store.remove();
   });
 
   it.each(['/v1/pets?limit=2', '/v1/pets/1', '/v1/pets/2', '/v1/pets/3'])(
@@ -64,21 +56,16 @@ describe.each([memory, sqlite])('responses on $name', (kind) => {
 });
 
 describe('responses on SQLite while another process writes to the file', () => {
-  let store: TestStore;
-  let service: Service;
+  const service = Service.forSuite({}, sqlite);
   let other: Libsql.Database;
 
   beforeAll(async () => {
-    store = await sqlite.create();
-    service = await Service.start({ DATABASE_URL: store.url });
-    other = new Libsql(store.url.slice('sqlite:'.length));
+    other = new Libsql(service.url.slice('sqlite:'.length));
     await service.add(newPetJson());
   });
 
-  afterAll(async () => {
+  afterAll(() => {
     other.close();
-    await service.stop();
-    await store.remove();
   });
 
   it('show at once what it has updated and deleted', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { stat } from 'node:fs';
 import type { Server } from 'node:http';
@@ -8,22 +8,11 @@ import { Connection } from '../support/connection.js';
 import { expectError } from '../support/error-body.js';
 import { bytes, get, KEY, post, rawRequest } from '../support/raw-requests.js';
 import { Service } from '../support/service.js';
-import { sqlite, type TestStore } from '../support/stores.js';
+import { sqlite } from '../support/stores.js';
 import { type ParsedPet, walk } from './requests.js';
 
-let store: TestStore;
-let service: Service;
-
 // On SQLite, where a create is answered only when its commit is on disk.
-beforeAll(async () => {
-  store = await sqlite.create();
-  service = await Service.start({ API_KEYS: KEY, DATABASE_URL: store.url });
-});
-
-afterAll(async () => {
-  await service.stop();
-  await store.remove();
-});
+const service = Service.forSuite({ API_KEYS: KEY }, sqlite);
 
 let names = 0;
 const newName = () => `pet-${++names}`;
@@ -180,30 +169,28 @@ it.each([
   await patient.stop();
 });
 
-describe('a client that does not read', () => {
-  it('makes the service hold a few MB at most, delays nobody else, and is answered once it reads', async () => {
-    const server = service.app.getHttpServer() as Server;
-    const accepted = once(server, 'connection') as Promise<[Socket]>;
-    const connection = await Connection.open(service.port);
-    const [held] = await accepted;
-    connection.socket.pause();
-    // More than 1 MB each, so that all responses would be some 90 MB.
-    connection.write(bytes(rawRequest('GET /docs/swagger-ui-bundle.js', []).repeat(60)));
-    let [most, before] = [0, -1];
-    // Until the buffers of the operating system are full as well.
-    while (held.writableLength === 0 || held.bytesWritten !== before) {
-      before = held.bytesWritten;
-      for (let i = 0; i < 20; i++) {
-        most = Math.max(most, held.writableLength);
-        await delay(2);
-      }
-      expect((await service.send('/v1/pets?limit=1')).status).toBe(200);
+it('a client that does not read makes the service hold a few MB at most, delays nobody else, and is answered once it reads', async () => {
+  const server = service.app.getHttpServer() as Server;
+  const accepted = once(server, 'connection') as Promise<[Socket]>;
+  const connection = await Connection.open(service.port);
+  const [held] = await accepted;
+  connection.socket.pause();
+  // More than 1 MB each, so that all responses would be some 90 MB.
+  connection.write(bytes(rawRequest('GET /docs/swagger-ui-bundle.js', []).repeat(60)));
+  let [most, before] = [0, -1];
+  // Until the buffers of the operating system are full as well.
+  while (held.writableLength === 0 || held.bytesWritten !== before) {
+    before = held.bytesWritten;
+    for (let i = 0; i < 20; i++) {
+      most = Math.max(most, held.writableLength);
+      await delay(2);
     }
-    expect(most).toBeLessThan(4_000_000);
-    connection.socket.resume();
-    for (let i = 0; i < 10; i++) expect((await connection.answer()).status).toBe(200);
-    connection.destroy();
-  });
+    expect((await service.send('/v1/pets?limit=1')).status).toBe(200);
+  }
+  expect(most).toBeLessThan(4_000_000);
+  connection.socket.resume();
+  for (let i = 0; i < 10; i++) expect((await connection.answer()).status).toBe(200);
+  connection.destroy();
 });
 
 it('a connection whose response cannot be sent behind a CONNECT is closed', async () => {
@@ -246,33 +233,28 @@ it('a graceful shutdown does not wait for a connection on which nothing has been
   await connection.closed;
 }, 5_000);
 
-describe('a connection that arrives as the service stops listening', () => {
-  it('is refused or answered, even if the event loop is busy', async () => {
-    const stopping = await Service.start({ API_KEYS: KEY });
-    const { port } = stopping;
-    const outcomes: Promise<unknown>[] = [];
-    const ask = () =>
-      Connection.open(port).then(
-        async (connection) => {
-          connection.write(bytes(get('/v1/pets')));
-          return (await connection.answer()).status;
-        },
-        (error: NodeJS.ErrnoException) => error.code,
-      );
-    // Each event keeps the event loop busy for 2 ms. With every second one a connection arrives, too late for the server
-    // to accept it in the same turn.
-    const keepBusy = (events: number) => {
-      if (events === 0) return;
-      stat('.', () => {
-        keepBusy(events - 1);
-        if (events % 2 === 0) outcomes.push(ask());
-        const until = performance.now() + 2;
-        while (performance.now() < until);
-      });
-    };
-    keepBusy(20);
-    await stopping.stop();
-    const unexpected = (await Promise.all(outcomes)).filter((each) => each !== 200 && each !== 'ECONNREFUSED');
-    expect(unexpected).toEqual([]);
-  });
+it('a connection that arrives as the service stops listening is refused or answered, even if the event loop is busy', async () => {
+  const stopping = await Service.start({ API_KEYS: KEY });
+  const { port } = stopping;
+  const outcomes: Promise<unknown>[] = [];
+  const ask = () =>
+    Connection.ask(port, bytes(get('/v1/pets'))).then(
+      ({ status }) => status,
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+  // Each event keeps the event loop busy for 2 ms. With every second one a connection arrives, too late for the server
+  // to accept it in the same turn.
+  const keepBusy = (events: number) => {
+    if (events === 0) return;
+    stat('.', () => {
+      keepBusy(events - 1);
+      if (events % 2 === 0) outcomes.push(ask());
+      const until = performance.now() + 2;
+      while (performance.now() < until);
+    });
+  };
+  keepBusy(20);
+  await stopping.stop();
+  const unexpected = (await Promise.all(outcomes)).filter((each) => each !== 200 && each !== 'ECONNREFUSED');
+  expect(unexpected).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { expectError } from '../support/error-body.js';
 import { newPetJson } from '../support/fields.js';
 import { OPERATIONS } from '../support/operations.js';
@@ -16,31 +16,26 @@ const corsHeaders = ({ headers }: Answer) => Object.keys(headers).filter((name) 
 
 const list = (value: unknown) => String(value).split(/, ?/);
 
-describe('CORS without CORS_ORIGINS', () => {
-  it('is off: a preflight is a request like any other, and needs the key', async () => {
-    const service = await Service.start();
-    const preflight = { method: 'OPTIONS', headers: PREFLIGHT };
-    expectError(await service.send('/v1/pets', { ...preflight, key: false }), 'api_key_missing');
-    for (const response of [
-      await service.send('/v1/pets', preflight),
-      await service.send('/v1/pets', { headers: { Origin: ORIGIN } }),
-    ]) {
-      expect(response.status).toBeLessThan(300);
-      expect(corsHeaders(response)).toEqual([]);
-    }
-    await service.stop();
-  });
+it('CORS without CORS_ORIGINS is off: a preflight is a request like any other, and needs the key', async () => {
+  const service = await Service.start();
+  const preflight = { method: 'OPTIONS', headers: PREFLIGHT };
+  expectError(await service.send('/v1/pets', { ...preflight, key: false }), 'api_key_missing');
+  for (const response of [
+    await service.send('/v1/pets', preflight),
+    await service.send('/v1/pets', { headers: { Origin: ORIGIN } }),
+  ]) {
+    expect(response.status).toBeLessThan(300);
+    expect(corsHeaders(response)).toEqual([]);
+  }
+  await service.stop();
 });
 
 describe('CORS with CORS_ORIGINS', () => {
-  let service: Service;
+  const service = Service.forSuite({ CORS_ORIGINS: `${ORIGIN},http://localhost:5173` });
 
   beforeAll(async () => {
-    service = await Service.start({ CORS_ORIGINS: `${ORIGIN},http://localhost:5173` });
     await service.add(newPetJson());
   });
-
-  afterAll(() => service.stop());
 
   it.each([ORIGIN, 'http://localhost:5173'])('answers a preflight of %s without a key', async (Origin) => {
     const headers = { ...PREFLIGHT, Origin };

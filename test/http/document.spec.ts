@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { load } from 'js-yaml';
-import Libsql from 'libsql';
 import { ERRORS } from '../../src/adapters/http/errors/error-code.js';
 import { IdempotencyInProgress } from '../../src/application/errors.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { PetRepository } from '../../src/application/pets/pet-repository.port.js';
 import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { rawQuery } from '../stores/raw-query.js';
 import type { OpenApi } from '../support/api-contract.js';
 import { breakingChanges } from '../support/breaking-changes.js';
 import { Connection } from '../support/connection.js';
@@ -16,21 +16,13 @@ import { expectErrorBody } from '../support/error-body.js';
 import { FIELDS, newPetJson } from '../support/fields.js';
 import { type OperationRequest, OPERATIONS } from '../support/operations.js';
 import { type Answer, type Ask, Service } from '../support/service.js';
-import { sqlite, type TestStore } from '../support/stores.js';
+import { sqlite } from '../support/stores.js';
 
-let store: TestStore;
-let service: Service;
+const service = Service.forSuite({ REQUEST_TIMEOUT: '300' }, sqlite);
 let document: OpenApi;
 
-beforeAll(async () => {
-  store = await sqlite.create();
-  service = await Service.start({ DATABASE_URL: store.url, REQUEST_TIMEOUT: '300' });
+beforeAll(() => {
   ({ document } = service.contract());
-});
-
-afterAll(async () => {
-  await service.stop();
-  await store.remove();
 });
 
 const operations = () => service.contract().operations();
@@ -269,10 +261,9 @@ describe('what the document describes', () => {
   });
 
   it('includes faults of the service, which do not leak, and of the database', async () => {
-    const file = new Libsql(store.url.slice('sqlite:'.length));
-    const tables = file.prepare(`SELECT name FROM sqlite_master WHERE sql LIKE '%AUTOINCREMENT%'`).raw().all();
-    for (const [name] of tables as [string][]) file.exec(`ALTER TABLE ${name} RENAME TO missing_${name}`);
-    file.close();
+    const tables = await rawQuery(service.url, `SELECT name FROM sqlite_master WHERE sql LIKE '%AUTOINCREMENT%'`);
+    for (const [name] of tables as [string][])
+      await rawQuery(service.url, `ALTER TABLE ${name} RENAME TO missing_${name}`);
     await each('internal_error', {});
     const fault = await send('GET', { target: '/v1/pets' });
     expect(fault.body).not.toMatch(/pet\b.*table|SELECT|SQLITE|\.[jt]s:\d/i);

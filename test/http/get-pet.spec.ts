@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { Authenticator } from '../../src/application/keys/authenticator.js';
 import { Connection } from '../support/connection.js';
@@ -15,14 +15,11 @@ const SIGNALS = {
 };
 const getPet = operation('getPet');
 
-let service: Service;
+const service = Service.forSuite();
 
 beforeAll(async () => {
-  service = await Service.start();
   await service.add(newPetJson());
 });
-
-afterAll(() => service.stop());
 
 describe('the headers Deprecation, Sunset and Link', () => {
   it.each([

@@ -1,24 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import Libsql from 'libsql';
+import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { rawQuery } from '../stores/raw-query.js';
 import { Connection } from '../support/connection.js';
 import { expectError } from '../support/error-body.js';
 import { bytes, rawRequest } from '../support/raw-requests.js';
 import { Service } from '../support/service.js';
-import { sqlite, type TestStore } from '../support/stores.js';
+import { sqlite } from '../support/stores.js';
 
-let store: TestStore;
-let service: Service;
-
-beforeAll(async () => {
-  store = await sqlite.create();
-  service = await Service.start({ DATABASE_URL: store.url });
-});
-
-afterAll(async () => {
-  await service.stop();
-  await store.remove();
-});
+const service = Service.forSuite({}, sqlite);
 
 const open = (path: string, headers: Record<string, string> = {}) => service.send(path, { key: false, headers });
 
@@ -32,18 +21,13 @@ describe('health', () => {
   });
 
   it('is 503 at /health/ready while the database lacks the pets, and ok at /health/live', async () => {
-    const other = new Libsql(store.url.slice('sqlite:'.length));
-    try {
-      other.exec('ALTER TABLE pet RENAME TO elsewhere');
-      const response = await open('/health/ready');
-      expectError(response, 'service_unavailable');
-      expect(response.headers['retry-after']).toBe('1');
-      expect((await open('/health/live')).status).toBe(200);
-      other.exec('ALTER TABLE elsewhere RENAME TO pet');
-      expect((await open('/health/ready')).status).toBe(200);
-    } finally {
-      other.close();
-    }
+    await rawQuery(service.url, 'ALTER TABLE pet RENAME TO elsewhere');
+    const response = await open('/health/ready');
+    expectError(response, 'service_unavailable');
+    expect(response.headers['retry-after']).toBe('1');
+    expect((await open('/health/live')).status).toBe(200);
+    await rawQuery(service.url, 'ALTER TABLE elsewhere RENAME TO pet');
+    expect((await open('/health/ready')).status).toBe(200);
   });
 
   it('is 503 at /health/ready from the first moment of a graceful shutdown, without a line in the log', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import Libsql from 'libsql';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { PetRepository } from '../../src/application/pets/pet-repository.port.js';
@@ -8,13 +8,7 @@ import { Service } from '../support/service.js';
 import { sqlite } from '../support/stores.js';
 
 describe('the Idempotency-Key header', () => {
-  let service: Service;
-
-  beforeAll(async () => {
-    service = await Service.start();
-  });
-
-  afterAll(() => service.stop());
+  const service = Service.forSuite();
 
   it.each([
     ['is empty', ['']],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { ErrorCode } from '../../src/adapters/http/errors/error-code.js';
 import { Connection } from '../support/connection.js';
 import { expectError } from '../support/error-body.js';
@@ -9,19 +9,16 @@ import { ParsedPet, pets, walk } from './requests.js';
 
 const STATUSES = ['available', 'pending', 'sold'];
 
-let service: Service;
+const service = Service.forSuite({ API_KEYS: KEY });
 /** Newest first. */
 const all: ParsedPet[] = [];
 
 beforeAll(async () => {
-  service = await Service.start({ API_KEYS: KEY });
   for (let i = 0; i < 25; i++) {
     const created = await service.add(newPetJson({ name: `"Pet ${i}"`, status: `"${STATUSES[i % 3]}"` }));
     all.unshift(JSON.parse(created.body) as ParsedPet);
   }
 });
-
-afterAll(() => service.stop());
 
 const list = (query: string) => service.send(`/v1/pets?${query}`);
 

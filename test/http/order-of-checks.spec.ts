@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { ErrorCode } from '../../src/adapters/http/errors/error-code.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { Connection } from '../support/connection.js';
@@ -113,18 +113,15 @@ function requestOf({ method, valid }: Operation, ...faults: Fault[]): Buffer {
 
 describe('the order of checks', () => {
   const settings = { API_KEYS: KEY, CORS_ORIGINS: 'https://shop.example' };
-  let service: Service;
+  const service = Service.forSuite(settings);
   let revoked: string;
 
   beforeAll(async () => {
-    service = await Service.start(settings);
     await service.add(newPetJson({ name: '"Taken"' }), { 'Idempotency-Key': 'used' });
     const keys = service.app.get(ApiKeyService);
     revoked = `Bearer ${(await keys.create('revoked')).text}`;
     await keys.revoke('revoked');
   });
-
-  afterAll(() => service.stop());
 
   async function outcomeOf(port: number, operation: Operation, ...faults: Fault[]): Promise<Outcome> {
     const request = requestOf(operation, ...faults)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ErrorCode } from '../../src/adapters/http/errors/error-code.js';
 import { PetRepository } from '../../src/application/pets/pet-repository.port.js';
@@ -7,13 +7,7 @@ import { expectError } from '../support/error-body.js';
 import { bytes, get, KEY, petBody, post, rawRequest } from '../support/raw-requests.js';
 import { Service } from '../support/service.js';
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await Service.start({ API_KEYS: KEY });
-});
-
-afterAll(() => service.stop());
+const service = Service.forSuite({ API_KEYS: KEY });
 
 /** A createPet up to its body, framed by these header lines. */
 const head = (...framing: string[]) =>
@@ -98,17 +92,6 @@ describe('a protocol error', () => {
     expect(connection.broke).toBe(false);
   });
 
-  it('follows the responses to the requests before it', async () => {
-    const connection = await Connection.send(
-      service.port,
-      bytes(`${GET}${get('/v1/pets/abc')}${get('/v1/nothing')}hello?\n\n`),
-    );
-    expect((await connection.answer()).body).toBe('[]');
-    for (const code of ['pet_not_found', 'route_not_found', 'bad_request'] as const)
-      expectError(await connection.answer(), code);
-    expect(await connection.untilClosed()).toBe('');
-  });
-
   it('in a body whose request has been answered already brings no second response', async () => {
     const connection = await Connection.send(
       service.port,
@@ -186,13 +169,7 @@ describe('Expect: 100-continue', () => {
 });
 
 describe('a slow client', () => {
-  let impatient: Service;
-
-  beforeAll(async () => {
-    impatient = await Service.start({ API_KEYS: KEY, REQUEST_TIMEOUT: '150', KEEP_ALIVE_TIMEOUT: '100' });
-  });
-
-  afterAll(() => impatient.stop());
+  const impatient = Service.forSuite({ API_KEYS: KEY, REQUEST_TIMEOUT: '150', KEEP_ALIVE_TIMEOUT: '100' });
 
   it.each([
     ['sends nothing', '', ''],

@@ -30,7 +30,7 @@ export function nextPage({ headers }: Answer): string | undefined {
 }
 
 /** The pets of all pages, beginning with this target. */
-export async function walk(service: Service, first: string): Promise<ParsedPet[]> {
+export async function walk(service: Pick<Service, 'send'>, first: string): Promise<ParsedPet[]> {
   const found: ParsedPet[] = [];
   for (let target: string | undefined = first; target !== undefined;) {
     const response = await service.send(target);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -90,15 +90,12 @@ describe('RATE_LIMIT', () => {
 });
 
 describe('AUTH_FAILURE_LIMIT', () => {
-  let service: Service;
+  const service = Service.forSuite({ AUTH_FAILURE_LIMIT: '2' });
   let keys: ApiKeyService;
 
-  beforeAll(async () => {
-    service = await Service.start({ AUTH_FAILURE_LIMIT: '2' });
+  beforeAll(() => {
     keys = service.app.get(ApiKeyService);
   });
-
-  afterAll(() => service.stop());
 
   /** Fails to authenticate from this address as often as it may. */
   async function fail(address: string): Promise<void> {

@@ -1,29 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { rawQuery } from '../stores/raw-query.js';
 import { Connection } from '../support/connection.js';
 import { newPetJson } from '../support/fields.js';
 import { OPERATIONS } from '../support/operations.js';
 import { Service } from '../support/service.js';
-import { sqlite, TestStore } from '../support/stores.js';
+import { sqlite } from '../support/stores.js';
 import { linesOf, LogLine, until } from '../support/working-folder.js';
 
 const SECRET = 'Zaphod';
-const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-let store: TestStore;
-let service: Service;
 let log = '';
 
-beforeAll(async () => {
-  store = await sqlite.create();
-  const variables = { NODE_ENV: 'production', LOG_LEVEL: 'debug', DATABASE_URL: store.url, REQUEST_TIMEOUT: '400' };
-  service = await Service.start(variables, (line) => (log += line));
-});
-
-afterAll(async () => {
-  await service.stop();
-  await store.remove();
-});
+const variables = { NODE_ENV: 'production', LOG_LEVEL: 'debug', REQUEST_TIMEOUT: '400' };
+const service = Service.forSuite(variables, sqlite, (line) => (log += line));
 
 beforeEach(() => {
   log = '';
@@ -148,37 +137,32 @@ describe('the log of requests', () => {
   );
 });
 
-describe('the log of a fault', () => {
-  it('has the stack and the request id, and nothing of the pet', async () => {
-    await rawQuery(store.url, 'DROP TABLE pet');
-    const body = newPetJson({ name: `"${SECRET}"` });
-    const answer = await service.send('/v1/pets', { method: 'POST', headers: JSON_TYPE, body });
-    expect(answer.status).toBeGreaterThanOrEqual(500);
-    await requestLines(2);
-    const request = answer.headers['x-request-id'];
-    expect(linesOf(log)).toContainEqual(expect.objectContaining({ level: 'error', request }));
-    expect(log).not.toContain(SECRET);
-  });
+it('the log of a fault has the stack and the request id, and nothing of the pet', async () => {
+  await rawQuery(service.url, 'DROP TABLE pet');
+  const answer = await service.add(newPetJson({ name: `"${SECRET}"` }));
+  expect(answer.status).toBeGreaterThanOrEqual(500);
+  await requestLines(2);
+  const request = answer.headers['x-request-id'];
+  expect(linesOf(log)).toContainEqual(expect.objectContaining({ level: 'error', request }));
+  expect(log).not.toContain(SECRET);
 });
 
 // Nest's logger is one for all applications of a process: these come last.
-describe('the level of the log', () => {
-  it.each([
-    ['silent', 'production', /^$/],
-    ['warn', 'production', /^$/],
-    ['debug', 'production', /\{"level":"debug",[^\n]*"route":"\/health\/ready","status":200/],
-    ['info', 'production', /^\{"level":"info",[^\n]*"route":"\/v1\/pets"[^\n]*\}\n$/],
-    [
-      'info',
-      'development',
-      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request=\S+ method=GET route=\/v1\/pets status=200 [^\n]*\n$/,
-    ],
-  ])('%s in %s', async (LOG_LEVEL, NODE_ENV, expected) => {
-    let text = '';
-    const other = await Service.start({ LOG_LEVEL, NODE_ENV }, (line) => (text += line));
-    await other.send('/health/ready', { key: false });
-    await other.send('/v1/pets');
-    await other.stop();
-    expect(text).toMatch(expected);
-  });
+it.each([
+  ['silent', 'production', /^$/],
+  ['warn', 'production', /^$/],
+  ['debug', 'production', /\{"level":"debug",[^\n]*"route":"\/health\/ready","status":200/],
+  ['info', 'production', /^\{"level":"info",[^\n]*"route":"\/v1\/pets"[^\n]*\}\n$/],
+  [
+    'info',
+    'development',
+    /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request=\S+ method=GET route=\/v1\/pets status=200 [^\n]*\n$/,
+  ],
+])('the level of the log %s in %s', async (LOG_LEVEL, NODE_ENV, expected) => {
+  let text = '';
+  const other = await Service.start({ LOG_LEVEL, NODE_ENV }, (line) => (text += line));
+  await other.send('/health/ready', { key: false });
+  await other.send('/v1/pets');
+  await other.stop();
+  expect(text).toMatch(expected);
 });

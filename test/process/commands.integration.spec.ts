@@ -7,26 +7,12 @@ import { postgres, sqlite } from '../support/stores.js';
 
 const folder = freshFolder();
 
-/** What a command prints; fails if it does not succeed, or writes to standard error. */
-async function outputOf(...args: string[]): Promise<string> {
-  const { code, out, err } = await folder().run(args);
-  expect({ code, err }).toEqual({ code: 0, err: '' });
-  return out;
-}
-
-/** What a command that fails writes: one line. */
-async function errorOf(args: readonly string[], variables: Record<string, string> = {}): Promise<string> {
-  const { code, out, err } = await folder().run(args, variables);
-  expect({ code, out }).toEqual({ code: 1, out: '' });
-  expect(err).toMatch(/^[^\n]+\n$/);
-  return err.trimEnd();
-}
-
 /** Within what time every instance must reject a revoked key, in milliseconds. */
 const REVOCATION = 5_000;
 
-describe.each([sqlite, postgres])('keys on $name', (kind) => {
-  it('are created and revoked while two instances serve, which know at once or within five seconds', async () => {
+it.each([sqlite, postgres])(
+  'keys on $name are created and revoked while two instances serve, which know at once or within five seconds',
+  async (kind) => {
     const store = await kind.create();
     const variables = { NODE_ENV: 'production', DATABASE_URL: store.url };
     const services = [await folder().serve(variables), await folder().serve(variables)];
@@ -42,17 +28,15 @@ describe.each([sqlite, postgres])('keys on $name', (kind) => {
     expect(await (await services[0]!.send(key)).json()).toMatchObject({ code: 'api_key_revoked' });
     await folder().remove();
     await store.remove();
-  });
-});
+  },
+);
 
-describe('a command that only reads', () => {
-  it.each([
-    ...['keys list', 'keys callers', 'keys revoke shop'],
-    ...['backup copy.sqlite', 'restore absent', 'copy --from sqlite:absent --to sqlite:b'],
-  ])('creates no database: %s', async (line) => {
-    expect(await errorOf(line.split(' '))).toContain('must be a SQLite database; it does not exist in /');
-    expect(readdirSync(folder().path)).toEqual([]);
-  });
+it.each([
+  ...['keys list', 'keys callers', 'keys revoke shop'],
+  ...['backup copy.sqlite', 'restore absent', 'copy --from sqlite:absent --to sqlite:b'],
+])('a command that only reads creates no database: %s', async (line) => {
+  expect(await folder().error(line.split(' '))).toContain('must be a SQLite database; it does not exist in /');
+  expect(readdirSync(folder().path)).toEqual([]);
 });
 
 it.each(['keys list', 'seed --count 1'])('%s says why the database cannot be used', async (line) => {
@@ -62,22 +46,18 @@ it.each(['keys list', 'seed --count 1'])('%s says why the database cannot be use
   expect(err).toMatch(/^DATABASE_URL \(.*\): connect ECONNREFUSED 127\.0\.0\.1:1\.\n$/);
 });
 
-describe('check', () => {
-  it('prints warnings and a summary, and everything with --verbose', async () => {
-    const warned = await outputOf('check');
-    expect(warned).toContain('warn');
-    expect(warned).toMatch(/none failed, 1 warning\.\n$/);
-    expect(warned).not.toMatch(/^ok/m);
-    expect(await outputOf('check', '--verbose')).toMatch(/^ok +PORT +3000$/m);
-    expect(readdirSync(folder().path)).toEqual([]);
-  });
+it('check prints warnings and a summary, and everything with --verbose', async () => {
+  const warned = await folder().output('check');
+  expect(warned).toContain('warn');
+  expect(warned).toMatch(/none failed, 1 warning\.\n$/);
+  expect(warned).not.toMatch(/^ok/m);
+  expect(await folder().output('check', '--verbose')).toMatch(/^ok +PORT +3000$/m);
+  expect(readdirSync(folder().path)).toEqual([]);
 });
 
-describe('openapi', () => {
-  it('prints openapi.yaml, and opens no database', async () => {
-    expect(await outputOf('openapi')).toBe(readFileSync('openapi.yaml', 'utf8'));
-    expect(folder().files()).toEqual([]);
-  });
+it('openapi prints openapi.yaml, and opens no database', async () => {
+  expect(await folder().output('openapi')).toBe(readFileSync('openapi.yaml', 'utf8'));
+  expect(folder().files()).toEqual([]);
 });
 
 it("TypeORM's own commands print what they do", () => {
@@ -123,14 +103,14 @@ describe('a command', () => {
 
   it('fails if .env cannot be read', async () => {
     mkdirSync(join(folder().path, '.env'));
-    expect(await errorOf(['openapi'])).toBe('The file .env cannot be read (EISDIR).');
+    expect(await folder().error(['openapi'])).toBe('The file .env cannot be read (EISDIR).');
   });
 
   it('names an invalid setting in one line, and repeats no password', async () => {
     for (const args of [['serve'], ['keys', 'list'], ['openapi']]) {
-      expect(await errorOf(args, { PORT: 'http' })).toMatch(/^PORT must be .*\.$/);
+      expect(await folder().error(args, { PORT: 'http' })).toMatch(/^PORT must be .*\.$/);
     }
-    const message = await errorOf(['serve'], { DATABASE_URL: 'oracle://user:hunter2@host/db' });
+    const message = await folder().error(['serve'], { DATABASE_URL: 'oracle://user:hunter2@host/db' });
     expect(message).toMatch(/^DATABASE_URL /);
     expect(message).not.toContain('hunter2');
   });

@@ -9,12 +9,6 @@ import { openStoreAt } from '../support/stores.js';
 
 const folder = freshFolder();
 
-const run = async (...args: string[]) => {
-  const outcome = await folder().run(args);
-  expect(outcome).toMatchObject({ code: 0, err: '' });
-  return outcome.out;
-};
-
 it('commands that start together on one database wait for each other', async () => {
   for (const round of ['a', 'b']) {
     const commands = [
@@ -31,23 +25,23 @@ it('commands that start together on one database wait for each other', async () 
 });
 
 it('copy waits for another process that has locked the target', async () => {
-  await run('seed', '--count', '2');
+  await folder().output('seed', '--count', '2');
   const url = `sqlite:${join(folder().path, 'target.sqlite')}`;
   await (await openStoreAt(url)).close();
   const other = new Libsql(fileOf(url));
   other.exec('BEGIN IMMEDIATE');
-  const copied = run('copy', '--from', 'sqlite:data/petstore.sqlite', '--to', url);
+  const copied = folder().output('copy', '--from', 'sqlite:data/petstore.sqlite', '--to', url);
   await Promise.race([copied, delay(1_500)]).finally(() => other.exec('ROLLBACK'));
   other.close();
   expect(await copied).toContain('2');
 });
 
 it('restore says where', async () => {
-  await run('seed', '--count', '2');
-  await run('backup', 'a.sqlite');
+  await folder().output('seed', '--count', '2');
+  await folder().output('backup', 'a.sqlite');
   const data = join(folder().path, 'data');
   rmSync(data, { recursive: true });
-  expect(await run('restore', 'a.sqlite')).toBe(
+  expect(await folder().output('restore', 'a.sqlite')).toBe(
     `Restored 2 pets and 0 keys from a.sqlite to ${data}/petstore.sqlite.\n`,
   );
 });
@@ -58,8 +52,8 @@ it.each([
   ['copy --from sqlite:a.sqlite --to sqlite:new/deep/pets.sqlite', 'new/deep/pets.sqlite'],
   ['backup b.sqlite', 'b.sqlite'],
 ])('what root creates by %s has the owner of the folder around it', async (line, created) => {
-  await run('seed', '--count', '2');
-  await run('backup', 'a.sqlite');
+  await folder().output('seed', '--count', '2');
+  await folder().output('backup', 'a.sqlite');
   chownSync(folder().path, 1_000, 1_000);
   const variables: Record<string, string> = line.startsWith('backup') ? {} : { DATABASE_URL: `sqlite:${created}` };
   expect(await folder().run(line.split(' '), variables)).toMatchObject({ code: 0, err: '' });
@@ -80,7 +74,7 @@ it('backup has every pet that was acknowledged before it began, while 32 clients
   const clients = Array.from({ length: 32 }, client);
   for (let i = 0; i < 3; i++) {
     const before = [...acknowledged];
-    await run('backup', `${i}.sqlite`);
+    await folder().output('backup', `${i}.sqlite`);
     const url = `sqlite:${join(folder().path, `${i}.sqlite`)}`;
     const ids = new Set((await rawQuery(url, 'SELECT id FROM pet')).map(([id]) => id));
     expect(before.filter((id) => !ids.has(id))).toEqual([]);

@@ -23,14 +23,9 @@ const ENGINES = [
     admin: 'postgres',
     client: (port: number) => [
       postgresBinary('psql')!,
-      '-v',
+      '-qv',
       'ON_ERROR_STOP=1',
-      '-qh',
-      '127.0.0.1',
-      '-U',
-      'postgres',
-      '-p',
-      String(port),
+      `postgres://postgres@127.0.0.1:${port}`,
     ],
     recipe: recipe('CONNECTION LIMIT'),
     grant:

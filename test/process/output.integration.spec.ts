@@ -115,21 +115,19 @@ describe.each(['1', '2'])('the output of %s process(es)', (count) => {
   });
 });
 
-describe('a pipe that several workers write their log to', () => {
-  it('has a whole line for each request', async () => {
-    const { path, input } = newPipe();
-    const output = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const variables = { ...PRODUCTION, WEB_CONCURRENCY: '2', API_KEYS: KEY, PORT: String(await freePort()) };
-    const service = folder().start(variables, input);
-    let text = '';
-    const reading = setInterval(() => (text += readPipe(output)), 1);
-    await until(() => text.includes('The pet store is open.'));
-    await Promise.all(Array.from({ length: 8 }, () => sendMany(Number(variables.PORT), 100)));
-    expect(await service.end('SIGTERM')).toBe(0);
-    clearInterval(reading);
-    text += readPipe(output);
-    expect(linesOf(text).filter(({ route }) => route === '/v1/pets')).toHaveLength(800);
-    closeSync(output);
-    closeSync(input);
-  });
+it('a pipe that several workers write their log to has a whole line for each request', async () => {
+  const { path, input } = newPipe();
+  const output = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const variables = { ...PRODUCTION, WEB_CONCURRENCY: '2', API_KEYS: KEY, PORT: String(await freePort()) };
+  const service = folder().start(variables, input);
+  let text = '';
+  const reading = setInterval(() => (text += readPipe(output)), 1);
+  await until(() => text.includes('The pet store is open.'));
+  await Promise.all(Array.from({ length: 8 }, () => sendMany(Number(variables.PORT), 100)));
+  expect(await service.end('SIGTERM')).toBe(0);
+  clearInterval(reading);
+  text += readPipe(output);
+  expect(linesOf(text).filter(({ route }) => route === '/v1/pets')).toHaveLength(800);
+  closeSync(output);
+  closeSync(input);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { AddressInfo, createServer } from 'node:net';
 import { freshFolder } from '../support/fresh-folder.js';
@@ -11,28 +11,18 @@ const KEY = 'key-of-the-start-test';
 
 const folder = freshFolder();
 
-/** What a start that fails writes: one line. */
-async function startError(variables: Record<string, string>): Promise<string> {
-  const { code, out, err } = await folder().run(['serve'], { PORT: '0', ...variables });
-  expect({ code, out }).toEqual({ code: 1, out: '' });
-  expect(err).toMatch(/^[^\n]{20,500}\.\n$/);
-  return err;
-}
-
-describe.each(['1', '2'])('a start of %s process(es)', (count) => {
-  it('fails if it cannot listen, and names the setting', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const port = String((other.address() as AddressInfo).port);
-    for (const setting of ['PORT', 'METRICS_PORT']) {
-      const message = await startError({ WEB_CONCURRENCY: count, [setting]: port });
-      expect(message).toMatch(new RegExp(`^${setting} or .* cannot be used: .*EADDRINUSE.*:${port}`));
-    }
-    other.close();
-    // 192.0.2.1 is reserved for documentation (RFC 5737).
-    const message = await startError({ WEB_CONCURRENCY: count, HOST: '192.0.2.1' });
-    expect(message).toMatch(/^PORT or HOST cannot be used: .*EADDRNOTAVAIL/);
-  });
+it.each(['1', '2'])('a start of %s process(es) fails if it cannot listen, and names the setting', async (count) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const port = String((other.address() as AddressInfo).port);
+  for (const setting of ['PORT', 'METRICS_PORT']) {
+    const message = await folder().error(['serve'], { PORT: '0', WEB_CONCURRENCY: count, [setting]: port });
+    expect(message).toMatch(new RegExp(`^${setting} or .* cannot be used: .*EADDRINUSE.*:${port}`));
+  }
+  other.close();
+  // 192.0.2.1 is reserved for documentation (RFC 5737).
+  const message = await folder().error(['serve'], { PORT: '0', WEB_CONCURRENCY: count, HOST: '192.0.2.1' });
+  expect(message).toMatch(/^PORT or HOST cannot be used: .*EADDRNOTAVAIL/);
 });
 
 // At once: most of their time passes in waiting for what does not answer.

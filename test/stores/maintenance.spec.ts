@@ -19,8 +19,7 @@ import { DataSource, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../src/application/errors.js';
 import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
-import { newKey } from './api-key-repository.contract.js';
-import { backup, checkStore, copy, restore } from './maintenance.js';
+import { backup, copy, restore } from './maintenance.js';
 import { describeCheck, describeCopy } from './maintenance.contract.js';
 import { newPet } from './pet-repository.contract.js';
 import { fileOf, rawQuery } from './raw-query.js';
@@ -264,18 +263,4 @@ describe('backup and restore', () => {
     await expect(restore(store.url, target)).rejects.toThrow(/must have the schema of this release\. [^"]+\.$/);
     expect(readdirSync(dirname(fileOf(store.url)))).toEqual(['test.sqlite']);
   });
-});
-
-it('the check of a SQLite database follows a symbolic link, and finds its keys', async () => {
-  const store = await sqlite.create();
-  const link = `${fileOf(store.url)}-link`;
-  symlinkSync(fileOf(store.url), link);
-  const opened = await openStoreAt(store.url);
-  await opened.keys.add(newKey());
-  // Its log has the key.
-  const findings = await checkStore(`sqlite:${link}`);
-  await opened.close();
-  expect(findings.filter(({ state }) => state !== 'ok')).toEqual([]);
-  expect(findings).toContainEqual({ name: 'API keys', state: 'ok', found: '1 stored, 0 configured' });
-  await store.remove();
 });

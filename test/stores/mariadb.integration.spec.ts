@@ -4,7 +4,6 @@ import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { readSettings } from '../../src/settings.js';
-import { freshStore } from '../support/fresh-store.js';
 import { Proxy } from '../support/proxy.js';
 import { newMariadb, TestServer } from '../support/servers.js';
 import { Service } from '../support/service.js';
@@ -20,19 +19,6 @@ describePetRepository(mariadb);
 describeApiKeyRepository(mariadb);
 describeInstances(mariadb);
 describeLocks(mariadb);
-
-describe('MariaDB', () => {
-  const store = freshStore(mariadb);
-
-  it('rejects a pet that the table has not taken', async () => {
-    const { pets } = await store.open();
-    // A trigger of MariaDB cannot discard a row: it fails the statement.
-    await rawQuery(store.url, `CREATE TRIGGER t BEFORE INSERT ON pet FOR EACH ROW SIGNAL SQLSTATE '45000'`);
-    const adding = [pets.add(newPet()), pets.add(newPet(), idempotencyKey())];
-    for (const { status } of await Promise.allSettled(adding)) expect(status).toBe('rejected');
-    expect(await pets.list({ limit: 1 })).toEqual([]);
-  });
-});
 
 it('MariaDB is waited for if the answers together take too long at the start', async () => {
   const store = await mariadb.create();

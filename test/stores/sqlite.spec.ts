@@ -186,6 +186,9 @@ describe('a SQLite file', () => {
     expect(await byFile.pets.list({ limit: 10 })).toEqual([pet]);
     // Both must use the same log, or each would overwrite what the other one commits.
     expect(await byLink.pets.add(newPet())).toMatchObject({ pet: { id: pet.id + 1n } });
+    await byLink.keys.add(newKey());
+    const findings = await checkStore(`sqlite:${link}`);
+    expect(findings).toContainEqual({ name: 'API keys', state: 'ok', found: '1 stored, 0 configured' });
     expect(readdirSync(folder)).toEqual(['link.sqlite', 'real']);
     await Promise.all([byLink.close(), byFile.close()]);
     expect(lstatSync(link).isSymbolicLink()).toBe(true);

@@ -54,7 +54,7 @@ export class Collector {
 
   private constructor(private readonly server: Server) {}
 
-  static async open(port = 0): Promise<Collector> {
+  static async open(): Promise<Collector> {
     const server = createServer();
     const collector = new Collector(server);
     server.on('request', (request, response) => {
@@ -68,17 +68,13 @@ export class Collector {
         response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
       });
     });
-    await once(server.listen(port, '127.0.0.1'), 'listening');
+    await once(server.listen(0, '127.0.0.1'), 'listening');
     return collector;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
   }
 
   /** The value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   get endpoint(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
   async close(): Promise<void> {

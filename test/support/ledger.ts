@@ -370,11 +370,11 @@ export class Ledger {
   }
 }
 
-const integer = (below: number): number => Math.floor(below * Math.random());
+export const integer = (below: number): number => Math.floor(below * Math.random());
 
 const pick = <T>(choices: readonly T[]): T => choices[integer(choices.length)] as T;
 
 /** The JSON texts of the pets in a list. */
-export const petsIn = (text: string): string[] => text.match(/\{[^}]*\}/g) ?? [];
+const petsIn = (text: string): string[] => text.match(/\{[^}]*\}/g) ?? [];
 
 const idIn = (pet: string): bigint => BigInt(/^\{"id":(\d+)/.exec(pet)?.[1] ?? 0);

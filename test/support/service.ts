@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { IncomingMessage, request as httpRequest, Server } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll } from '@jest/globals';
 import { INestApplication } from '@nestjs/common';
 import { openApiDocument } from '../../src/adapters/http/docs/document.js';
 import { Log } from '../../src/adapters/log/log.js';
@@ -10,6 +11,7 @@ import { readSettings } from '../../src/settings.js';
 import { listen } from '../../src/adapters/net/listen.js';
 import { ApiContract } from './api-contract.js';
 import { type Answer, Connection, rejectContentHeaders } from './connection.js';
+import type { StoreKind } from './stores.js';
 
 export type { Answer };
 
@@ -30,6 +32,8 @@ export class Service {
     readonly app: INestApplication,
     readonly port: number,
     readonly key: string,
+    /** Its `DATABASE_URL`. */
+    readonly url: string,
   ) {}
 
   /**
@@ -41,14 +45,31 @@ export class Service {
     write: (line: string) => void = () => undefined,
     port = 0,
   ): Promise<Service> {
-    const settings = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...environment });
+    const { DATABASE_URL = 'memory:' } = environment;
+    const settings = readSettings({ LOG_LEVEL: 'silent', ...environment, DATABASE_URL });
     const app = await createApp(settings, new Log(settings, write));
     const address = await listen(app.getHttpServer() as Server, port, '127.0.0.1', 'PORT');
     const keys = app.get(ApiKeyService);
     const [configured] = settings.API_KEYS;
     const others = configured ? 0 : (await keys.list()).length;
     const key = configured ?? (await keys.create(others === 0 ? 'test' : `test-${others}`)).text;
-    return new Service(app, Number(new URL(address).port), key);
+    return new Service(app, Number(new URL(address).port), key, DATABASE_URL);
+  }
+
+  /** One for all cases of the surrounding suite, in memory or on a database of this kind; stops it and removes that behind them. */
+  static forSuite(environment: Record<string, string> = {}, kind?: StoreKind, write?: (line: string) => void): Service {
+    const service = Object.create(Service.prototype) as Service;
+    let remove: () => Promise<void>;
+    beforeAll(async () => {
+      const store = await kind?.create();
+      remove = async () => store?.remove();
+      Object.assign(service, await Service.start({ ...(store && { DATABASE_URL: store.url }), ...environment }, write));
+    });
+    afterAll(async () => {
+      await service.stop();
+      await remove();
+    });
+    return service;
   }
 
   /**
@@ -68,9 +89,9 @@ export class Service {
     return ApiContract.of(this.document);
   }
 
-  /** Sends a JSON text, or what becomes one, to createPet. */
+  /** Sends a JSON text, bytes, or what becomes a JSON text to createPet. */
   add(pet: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    const body = typeof pet === 'string' ? pet : JSON.stringify(pet);
+    const body = typeof pet === 'string' || Buffer.isBuffer(pet) ? pet : JSON.stringify(pet);
     return this.send('/v1/pets', { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body });
   }
 

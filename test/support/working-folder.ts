@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from '@jest/globals';
 
 /** What a command left when it ended. */
 export interface Outcome {
@@ -32,6 +33,21 @@ export class WorkingFolder {
     const err = textOf(child.stderr);
     const [code] = (await once(child, 'close')) as [number | null];
     return { code, out: out(), err: err() };
+  }
+
+  /** What a command prints; throws if it fails, or writes to standard error. */
+  async output(...args: string[]): Promise<string> {
+    const { code, out, err } = await this.run(args);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    return out;
+  }
+
+  /** What a command that fails writes: one line. */
+  async error(args: readonly string[], variables?: Variables): Promise<string> {
+    const { code, out, err } = await this.run(args, variables);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^[^\n]{20,500}\.\n$/);
+    return err.trimEnd();
   }
 
   /** Starts the service on a free port, and resolves once its greeting is there. */
