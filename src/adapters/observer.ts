@@ -30,7 +30,7 @@ export interface FinishedRequest {
 
 /** Sees what the service does: the log, the metrics, the traces. */
 export interface Observer {
-  /** A request begins. `handle` is to be called once, with where the request stands in a trace if it is traced. */
+  /** A request begins; for one observer. `handle` is to be called once, with where it stands in a trace, if it does. */
   begin?(request: IncomingMessage, handle: (trace?: TraceContext) => void): void;
   /** A request, parsed or not, has finished. */
   finish?(request: FinishedRequest): void;

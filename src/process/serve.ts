@@ -11,7 +11,8 @@ import { shutdownOnSignal } from './shutdown.js';
 /** Serves in this process, alone or as a worker of a cluster, until SIGTERM or SIGINT. */
 export async function serve(settings: Settings): Promise<void> {
   const log = new Log(settings);
-  // While the service starts there is nothing to close.
+  // While the service starts there is nothing to close. The server cuts off responses before the timeout, which is for
+  // the database, the traces and the log.
   let close = (): Promise<void> => Promise.resolve();
   shutdownOnSignal(log, () => Promise.race([close(), delay(settings.STOP_TIMEOUT)]));
   // Loads most of the program. As process 1 of a container, it would miss a signal before it has a handler.

@@ -80,8 +80,9 @@ async function* batches(from: PersistentUrl, manager: EntityManager, table: Enti
   const columns = table.columns.map(({ databaseName }) => databaseName).join(', ');
   const key = table.primaryColumns.map(({ databaseName }) => databaseName);
   let last: Row | undefined;
-  // After the last row come those that share all but the last column of the key with it, then those that share fewer.
-  // To compare all columns at once, or to sort by what is shared, MariaDB reads too many rows for each batch.
+  // After the last row come those that share all but the last column of the key with it, then those that share fewer:
+  // `scope = 'b' AND token > 'x'`, then `scope > 'b'`. MariaDB reads too many rows for each batch if all columns are
+  // compared at once, or those that are shared are sorted by.
   for (let shared = 0; shared >= 0; shared--) {
     const compared = last ? key.slice(0, shared + 1) : [];
     const next = query<Row>(manager, (bind) => {
