@@ -67,7 +67,6 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   process.stderr.write(`Standard output could not be written (${code}); part of the output is missing.\n`);
 });
 try {
-  loadEnvFile();
   const petstore = program({
     databaseUrl: configuredDatabase,
     serve,
@@ -76,6 +75,7 @@ try {
     openApi,
     print: (line) => void process.stdout.write(`${line}\n`),
   });
+  petstore.hook('preAction', loadEnvFile);
   const args = process.argv.slice(2);
   await petstore.parseAsync(args.length === 0 ? ['serve'] : args, { from: 'user' });
 } catch (error) {

@@ -104,6 +104,7 @@ describe('a command', () => {
   it('fails if .env cannot be read', async () => {
     mkdirSync(join(folder().path, '.env'));
     expect(await folder().error(['openapi'])).toBe('The file .env cannot be read (EISDIR).');
+    await folder().output('--version');
   });
 
   it('names an invalid setting in one line, and repeats no password', async () => {

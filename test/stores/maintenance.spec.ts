@@ -19,7 +19,7 @@ import { DataSource, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../src/application/errors.js';
 import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
-import { backup, copy, restore } from './maintenance.js';
+import { backup, checkStore, copy, restore } from './maintenance.js';
 import { describeCheck, describeCopy } from './maintenance.contract.js';
 import { newPet } from './pet-repository.contract.js';
 import { fileOf, rawQuery } from './raw-query.js';
@@ -36,6 +36,15 @@ it('a copy of which the target discards rows is rejected, and leaves none', asyn
   await expect(copy(source.url, target.url)).rejects.toThrow('pet has 1 rows in the source, 0 in the target');
   await source.remove();
   await target.remove();
+});
+
+it('check does not change the journal mode of a file', async () => {
+  const { url, remove } = await sqlite.create();
+  await rawQuery(url, 'PRAGMA journal_mode = DELETE');
+  const before = readFileSync(fileOf(url));
+  expect((await checkStore(url))[0]?.state).toBe('ok');
+  expect(readFileSync(fileOf(url))).toEqual(before);
+  await remove();
 });
 
 it('copy says which of the databases cannot be used', async () => {
@@ -235,6 +244,28 @@ describe('backup and restore', () => {
     await restore(`sqlite:${link}`, target);
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
     expect(await names()).toEqual([]);
+  });
+
+  it('follow links in folders, to links, and to files that do not exist', async () => {
+    await rawQuery(store.url, `INSERT INTO pet (name, category_id, status) VALUES ('Rex', 1, 'sold')`);
+    await backup(store.url, target);
+    mkdirSync(join(folder, 'a/b'), { recursive: true });
+    symlinkSync('a/b', join(folder, 'live'));
+    symlinkSync('../link', join(folder, 'a/b/db'));
+    symlinkSync('real.sqlite', join(folder, 'a/link'));
+    await restore(`sqlite:${join(folder, 'live/db')}`, target);
+    expect(await names(`sqlite:${join(folder, 'a/real.sqlite')}`)).toEqual(['Rex']);
+    const latest = join(folder, 'latest');
+    symlinkSync('a/b/latest.sqlite', latest);
+    await backup(store.url, latest);
+    expect(lstatSync(latest).isSymbolicLink()).toBe(true);
+    await expect(backup(store.url, latest)).rejects.toThrow('exists');
+  });
+
+  it('reject a folder in the place of the database, as check does', async () => {
+    await backup(store.url, target);
+    await expect(restore(`sqlite:${folder}`, target)).rejects.toThrow(/cannot be locked \(it cannot be opened\)\. /);
+    expect(await checkStore(`sqlite:${folder}`)).toMatchObject([{ name: 'database', state: 'fail' }]);
   });
 
   it('backup says which disk is full', async () => {

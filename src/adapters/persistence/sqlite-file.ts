@@ -8,10 +8,16 @@ import { PersistentUrl } from './database-url.js';
 
 /** Throws `UsageError` if the file of a SQLite database does not exist. */
 export function requireDatabase(url: PersistentUrl): void {
-  if (url.engine !== 'sqlite' || existsSync(url.file)) return;
-  // A relative path alone does not show that the command runs in the wrong folder.
-  const folder = isAbsolute(url.file) ? '' : ` in ${process.cwd()}`;
-  throw new UsageError(`${quoted(url.file)} must be a SQLite database; it does not exist${folder}.`);
+  if (url.engine !== 'sqlite') return;
+  try {
+    statSync(url.file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // A relative path alone does not show that the command runs in the wrong folder.
+    const folder = isAbsolute(url.file) ? '' : ` in ${process.cwd()}`;
+    const problem = code === 'ENOENT' ? 'does not exist' : `cannot be opened (${code})`;
+    throw new UsageError(`${quoted(url.file)} must be a SQLite database; it ${problem}${folder}.`);
+  }
 }
 
 /**

@@ -29,7 +29,6 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
       type: 'better-sqlite3',
       driver: Libsql,
       database: url.file,
-      enableWAL: true,
       timeout: SQLITE_TIMEOUT,
       prepareDatabase: (database: Libsql.Database) => {
         database.pragma('synchronous = FULL');
@@ -88,13 +87,15 @@ export function untilClosed(closed: Promise<void>): Promise<void> {
 }
 
 /**
- * Initializes a DataSource, and closes what TypeORM leaves open if that fails. A new one for each attempt: mysql2 ends
- * the pool of a failed attempt when its last statement is answered, and TypeORM then drops any pool of that DataSource.
+ * Initializes a DataSource, runs these statements, and closes what is open if that fails. A new one for each attempt:
+ * mysql2 ends the pool of a failed attempt when its last statement is answered, and TypeORM then drops any pool of that
+ * DataSource.
  */
-export async function openDataSource(options: DataSourceOptions): Promise<DataSource> {
+export async function openDataSource(options: DataSourceOptions, ...statements: string[]): Promise<DataSource> {
   const source = new DataSource(options);
   try {
     await asConnectFailure(source.initialize());
+    for (const statement of statements) await source.query(statement);
     return source;
   } catch (error) {
     await untilClosed(source.driver.disconnect());

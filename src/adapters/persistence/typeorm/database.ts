@@ -227,10 +227,9 @@ export class Database {
 
   private async openPool(): Promise<DataSource> {
     const poolSize = this.url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(this.url.pool / 2));
-    const pool = await openDataSource(dataSourceOptions(this.url, poolSize, this.limits.STATEMENT_TIMEOUT));
     // A statement of SQLite that waits for a lock would block the event loop.
-    if (!this.dialect.isServer) await pool.query('PRAGMA busy_timeout = 0');
-    return pool;
+    const statements = this.dialect.isServer ? [] : ['PRAGMA journal_mode = WAL', 'PRAGMA busy_timeout = 0'];
+    return openDataSource(dataSourceOptions(this.url, poolSize, this.limits.STATEMENT_TIMEOUT), ...statements);
   }
 
   /** Whether migrations are pending. If none are, rejects if the role lacks a right. */

@@ -13,7 +13,11 @@ const LOCK_TIMEOUT = 60_000;
 const LOCK_PAUSE = 1_000;
 
 /** Opens a database for a command, with its schema as it is. If it fails, rejects with `UsageError`, which names it. */
-export function withDatabase<T>(url: PersistentUrl, work: (source: DataSource) => Promise<T>, timeout?: number) {
+export async function withDatabase<T>(
+  url: PersistentUrl,
+  work: (source: DataSource) => Promise<T>,
+  timeout?: number,
+): Promise<T> {
   return about(url, withSource(dataSourceOptions(createDatabaseFile(url), 1, timeout), work));
 }
 

@@ -41,6 +41,8 @@ export const sqlite: Dialect = {
     [/^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)/, 'duplicate'],
     [/^SQLITE_BUSY/, 'conflict'],
     [/^SQLITE_(LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PERM|AUTH|PROTOCOL)/, 'unavailable'],
+    // SQLITE_READONLY_DIRECTORY, which libsql has no name for.
+    [/^UNKNOWN_SQLITE_ERROR_1544/, 'misconfigured', () => 'Its folder must be writable, too.'],
     [/^SQLITE_(NOTADB|CORRUPT)/, 'misconfigured', () => 'It must be an intact SQLite database; restore a backup.'],
     [/^/, undefined],
   ],

@@ -9,7 +9,8 @@ import { requireSchema, withDatabase } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
 /** Backs up the SQLite database in `file`, in use or not. The backup gets its name once verified and on disk. */
-export async function makeBackup(file: string, target: string): Promise<Contents> {
+export async function makeBackup(file: string, backup: string): Promise<Contents> {
+  const target = targetOf(backup);
   const database = { name: 'DATABASE_URL', engine: 'sqlite', file } as const;
   requireDatabase(database);
   if (fs.existsSync(target)) throw new UsageError(`The backup must be a new file; ${quoted(target)} exists.`);
@@ -38,11 +39,7 @@ export async function makeBackup(file: string, target: string): Promise<Contents
 export async function restoreBackup(file: string, backup: string): Promise<Contents & { kept: string | undefined }> {
   requireDatabase({ name: 'FILE', engine: 'sqlite', file: backup });
   const from = fs.realpathSync(backup);
-  // Where a symbolic link leads, even if no file exists there.
-  const isLink = fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
-  const database = fs.existsSync(file)
-    ? fs.realpathSync(file)
-    : resolve(dirname(file), isLink ? fs.readlinkSync(file) : basename(file));
+  const database = targetOf(file);
   createFolder(dirname(database));
   return withTemporary(database, backup, async (made) => {
     fs.copyFileSync(from, made);
@@ -52,6 +49,14 @@ export async function restoreBackup(file: string, backup: string): Promise<Conte
     const contents = await verify(made, backup);
     return { ...contents, kept: replace(database, made) };
   });
+}
+
+/** Where a path leads through symbolic links, even if no file exists there. */
+function targetOf(path: string): string {
+  if (fs.existsSync(path)) return fs.realpathSync(path);
+  const folder = targetOf(dirname(resolve(path)));
+  const isLink = fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+  return isLink ? targetOf(resolve(folder, fs.readlinkSync(path))) : join(folder, basename(path));
 }
 
 /** Provides a path in a private folder beside `file`, which is to be created there from the database in `source`. */
@@ -127,20 +132,22 @@ function replace(file: string, made: string): string | undefined {
  * WAL mode.) Nobody can have a file open that is so damaged that it cannot be locked.
  */
 function lockWithoutLog(file: string): Libsql.Database {
-  // In milliseconds: another command may be about to end.
-  const connection = new Libsql(file, { timeout: 2_000 });
+  let connection: Libsql.Database | undefined;
   try {
+    // In milliseconds: another command may be about to end.
+    connection = new Libsql(file, { timeout: 2_000 });
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
     // The journal of that change, which an exclusive lock keeps.
     fs.rmSync(`${file}-journal`, { force: true });
+    return connection;
   } catch (error) {
     const { code = '' } = error as { code?: string };
-    if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return connection;
-    connection.close();
+    if (connection && /^SQLITE_(NOTADB|CORRUPT)/.test(code)) return connection;
+    connection?.close();
     const advice = 'It may be open in another process: stop the service and every command, then retry.';
-    throw new UsageError(`${quoted(file)} cannot be locked (${code}). ${advice}`, { cause: error });
+    const reason = code || 'it cannot be opened';
+    throw new UsageError(`${quoted(file)} cannot be locked (${reason}). ${advice}`, { cause: error });
   }
-  return connection;
 }
 
 /** Flushes a file, or the names in a folder, to disk. */

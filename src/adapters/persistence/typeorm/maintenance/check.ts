@@ -15,8 +15,6 @@ import { requireRights, schemaFinding, withDatabase } from '../schema.js';
 export async function inspectDatabase(url: DatabaseUrl, timeout: number, configured: number): Promise<Finding[]> {
   const noKeys = keyFinding([], configured);
   if (url.engine === 'memory') return [ok('database', 'memory, which is lost with the process'), noKeys];
-  if (url.engine === 'sqlite' && !statSync(url.file, { throwIfNoEntry: false })?.size)
-    return [ok('database', 'none yet: the first start creates it'), noKeys];
   const inspect = async (source: DataSource) => {
     const { version } = await prepareConnection(source.manager);
     const schema = await schemaFinding(source);
@@ -30,5 +28,11 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number, configu
     const { findings } = dialectOf(source);
     return [...found, ...(findings ? await source.query<Finding[]>(findings) : []), await keys()];
   };
-  return withDatabase(url, inspect, timeout).catch((error: Error) => [fail('database', error.message)]);
+  try {
+    const isAbsent = url.engine === 'sqlite' && !statSync(url.file, { throwIfNoEntry: false })?.size;
+    if (isAbsent) return [ok('database', 'none yet: the first start creates it'), noKeys];
+    return await withDatabase(url, inspect, timeout);
+  } catch (error) {
+    return [fail('database', (error as Error).message)];
+  }
 }
