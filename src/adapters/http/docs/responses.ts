@@ -64,21 +64,6 @@ export function ApiErrorResponse(description: string, messages: Messages): Metho
   return ApiResponse({ status: ERRORS[code][0], ...failure(description, messages) });
 }
 
-/** Documents the 400 of an operation with a body: the faults of any body, of a field that it has, and its own. */
-export function ApiBodyErrorResponse(field: string, own: Messages): MethodDecorator {
-  return ApiErrorResponse(
-    'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',
-    {
-      invalid_json: 'The body is not valid JSON (RFC 8259).',
-      invalid_body: 'The body must be a JSON object, not an array.',
-      duplicate_field: `${field} must be given once.`,
-      missing_field: `${field} is required.`,
-      unknown_parameter: '"dryRun" is not a query parameter of this operation. It has none.',
-      ...own,
-    },
-  );
-}
-
 /** The fixed messages of these codes. */
 export function messages(...codes: FixedCode[]): Messages {
   return Object.fromEntries(codes.map((code) => [code, ERRORS[code][1]]));

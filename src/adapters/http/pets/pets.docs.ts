@@ -11,7 +11,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import type { PetStatus } from '../../../domain/pets/pet.js';
-import { ApiBodyErrorResponse, ApiErrorResponse, headerRefs, messages } from '../docs/responses.js';
+import { ApiErrorResponse, headerRefs, messages } from '../docs/responses.js';
 import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
 import { SUNSET } from './deprecation.js';
@@ -93,11 +93,19 @@ A client that retries, because a response can be lost, should send an \`Idempote
     example: EXAMPLE,
     headers: headerRefs({ 'Idempotent-Replayed': 'Replayed' }),
   }),
-  ApiBodyErrorResponse('name', {
-    invalid_field: 'status must be one of available, pending, sold, not "lost".',
-    unknown_field: '"Status" is not a field of this body. Did you mean "status"?',
-    ...messages('invalid_idempotency_key'),
-  }),
+  ApiErrorResponse(
+    'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',
+    {
+      invalid_json: 'The body is not valid JSON (RFC 8259).',
+      invalid_body: 'The body must be a JSON object, not an array.',
+      duplicate_field: 'name must be given once.',
+      missing_field: 'name is required.',
+      unknown_parameter: '"dryRun" is not a query parameter of this operation. It has none.',
+      invalid_field: 'status must be one of available, pending, sold, not "lost".',
+      unknown_field: '"Status" is not a field of this body. Did you mean "status"?',
+      ...messages('invalid_idempotency_key'),
+    },
+  ),
   ApiErrorResponse(
     'The first request with this `Idempotency-Key` is still in flight. Retry to get its response.',
     messages('idempotency_in_progress'),
