@@ -22,7 +22,7 @@ export function allWorkersListen(): Promise<void> {
 export async function supervise(settings: Settings): Promise<void> {
   const { WEB_CONCURRENCY, STOP_TIMEOUT, METRICS_PORT, METRICS_HOST, RATE_LIMIT, AUTH_FAILURE_LIMIT } = settings;
   const log = new Log(settings);
-  /** How often a worker has begun to listen. */
+  /** How often a worker has begun to listen, those that replace others included. */
   let listened = 0;
   let backoff = MIN_BACKOFF;
   let isStopping = false;
@@ -62,7 +62,7 @@ export async function supervise(settings: Settings): Promise<void> {
     const { clusterMetrics, serveMetrics } = await import('../adapters/metrics/metrics-server.js');
     await serveMetrics(METRICS_PORT, METRICS_HOST, clusterMetrics, (error) => log.error(error, 'metrics'));
   }
-  if (RATE_LIMIT ?? AUTH_FAILURE_LIMIT) {
+  if (RATE_LIMIT || AUTH_FAILURE_LIMIT) {
     const { RateLimiterClusterMaster } = await import('rate-limiter-flexible');
     new RateLimiterClusterMaster();
   }

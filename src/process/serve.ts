@@ -15,12 +15,13 @@ export async function serve(settings: Settings): Promise<void> {
   // the database, the traces and the log.
   let close = (): Promise<void> => Promise.resolve();
   shutdownOnSignal(log, () => Promise.race([close(), delay(settings.STOP_TIMEOUT)]));
-  // Loads most of the program. As process 1 of a container, it would miss a signal before it has a handler.
+  // Loads most of the program. Before this process has a handler, it would miss a signal as process 1 of a container.
   const { createApp } = await import('../app.js');
   const app = await createApp(settings, log);
   close = () => app.close();
   const allListen = cluster.worker && allWorkersListen();
   const address = await listen(app.getHttpServer() as Server, settings.PORT, settings.HOST, 'PORT or HOST');
+  // Resolves in one worker only: the others print no greeting.
   await allListen;
   await greet(app, address, settings, log);
 }

@@ -105,7 +105,7 @@ describe('backup and restore', () => {
     expect((await again.pets.add(newPet())).pet.id).toBeGreaterThan(deleted.id);
   });
 
-  it('never overwrite a file, and leave nothing of an attempt', async () => {
+  it('backup never overwrites a file, and leaves nothing of an attempt', async () => {
     await backup(store.url, target);
     const before = readFileSync(target);
     await expect(backup(store.url, target)).rejects.toThrow(UsageError);
@@ -113,7 +113,7 @@ describe('backup and restore', () => {
     expect(readdirSync(dirname(target))).toEqual(['a.sqlite']);
   });
 
-  it('are rejected while another connection has the database open', async () => {
+  it('restore is rejected while another connection has the database open', async () => {
     await backup(store.url, target);
     const { pets } = await store.open();
     const { pet } = await pets.add(newPet());

@@ -56,7 +56,7 @@ export class Service {
     return new Service(app, Number(new URL(address).port), key, DATABASE_URL);
   }
 
-  /** One for all cases of the surrounding suite, in memory or on a database of this kind; stops it and removes that behind them. */
+  /** One for all cases of the surrounding suite, in memory or on a database of this kind; afterwards stops the service and removes the database. */
   static forSuite(environment: Record<string, string> = {}, kind?: StoreKind, write?: (line: string) => void): Service {
     const service = Object.create(Service.prototype) as Service;
     let remove: () => Promise<void>;
@@ -66,7 +66,8 @@ export class Service {
       Object.assign(service, await Service.start({ ...(store && { DATABASE_URL: store.url }), ...environment }, write));
     });
     afterAll(async () => {
-      await service.stop();
+      // Unless it could not be started.
+      if (service.app) await service.stop();
       await remove();
     });
     return service;

@@ -71,9 +71,10 @@ export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationS
   }
 
   /** Counts the pets of a commit. */
-  commit<T>(pets: number, run: () => Promise<T>): Promise<T> {
+  async commit<T>(pets: number, run: () => Promise<T>): Promise<T> {
+    const result = await run();
     this.commits.observe(pets);
-    return run();
+    return result;
   }
 
   shareLimits(areShared: () => boolean): void {

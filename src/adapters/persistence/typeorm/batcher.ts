@@ -13,23 +13,23 @@ interface Pending<Item, Result> {
   readonly reject: (error: Error) => void;
 }
 
-/** The most items of a batch, so that the first does not wait for long. */
+/** The maximum size of a batch, which bounds the wait of its first item. */
 const MAX_BATCH = 256;
 
 /**
- * Lets items that arrive while round trips are in flight, or in the same two turns of the event loop, share the next
- * one. No item joins a round trip that has begun, so a read sees everything that was committed before it was requested.
+ * Items share a round trip if they arrive within two turns of the event loop, or while the maximum is in flight. None
+ * joins a round trip that has begun, so a read sees everything that was committed before it was requested.
  */
 export class Batcher<Item, Result> {
   private readonly pending: Pending<Item, Result>[] = [];
-  /** A database server runs one batch while this process reads the rows of the other. */
+  /** Two on a server, which runs one batch while this process reads the rows of the other; one on SQLite. */
   private readonly maxInFlight: number;
   private inFlight = 0;
 
   /**
    * `work` processes a batch, and resolves to the results in the same order; an Error in the place of a result fails
-   * its item alone. A batch that fails by the fault of an item has changed nothing, and its halves are run again, until
-   * that item fails alone; if the database fails, the whole batch does.
+   * its item alone. If it rejects by the fault of an item, a `QueryFailedError` or `ClientError`, it must have changed
+   * nothing: the halves are run again, until that item fails alone. If the database fails, the whole batch does.
    */
   constructor(
     private readonly database: Database,
@@ -41,12 +41,12 @@ export class Batcher<Item, Result> {
   }
 
   add(item: Item, deadline?: number): Promise<Result> {
-    const add = (until: number) =>
+    const enqueue = (until: number) =>
       new Promise<Result>((resolve, reject) => {
         this.pending.push({ item, deadline: until, trace: new AsyncResource('Batcher'), resolve, reject });
         this.schedule();
       });
-    return this.database.admit(add, deadline);
+    return this.database.admit(enqueue, deadline);
   }
 
   private schedule(): void {
@@ -74,9 +74,9 @@ export class Batcher<Item, Result> {
   private async run(batch: readonly Pending<Item, Result>[], deadline: number): Promise<void> {
     const { database, kind, summary, work } = this;
     const items = batch.map(({ item }) => item);
-    const run = () => database.run(kind, summary, (manager) => work(manager, items), deadline);
+    const attempt = () => database.run(kind, summary, (manager) => work(manager, items), deadline);
     try {
-      const results = await (kind === 'read' ? run() : observeCommit(database.observers, items.length, run));
+      const results = await (kind === 'read' ? attempt() : observeCommit(database.observers, items.length, attempt));
       for (const [i, { resolve, reject }] of batch.entries()) {
         const result = results[i] as Result | Error;
         if (result instanceof Error) reject(result);

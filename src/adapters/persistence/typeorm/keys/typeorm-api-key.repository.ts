@@ -40,8 +40,8 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 
   rotate(old: ApiKey, { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
     return this.claimName(name, successor.createdAt, async (keys) => {
-      const unchanged = { ...old, expiresAt: old.expiresAt ?? IsNull(), revokedAt: old.revokedAt ?? IsNull() };
-      const { affected } = await keys.update(unchanged, { name, expiresAt, activeName: name });
+      const asRead = { ...old, expiresAt: old.expiresAt ?? IsNull(), revokedAt: old.revokedAt ?? IsNull() };
+      const { affected } = await keys.update(asRead, { name, expiresAt, activeName: name });
       if (Number(affected) === 0) return false;
       await keys.insert({ ...successor, activeName: successor.name });
       return true;
@@ -53,9 +53,9 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
     return this.database.run('transaction', 'UPDATE key_use', async (manager) => {
       const rows = manager.getRepository(KeyUseSchema);
-      const unused = inOrder.map((use) => ({ ...use, getPetCalls: 0 }));
-      // Locks the rows that exist.
-      await rows.createQueryBuilder().insert().values(unused).orUpdate(['digest'], ['digest']).execute();
+      const withoutCalls = inOrder.map((use) => ({ ...use, getPetCalls: 0 }));
+      // Inserts the missing rows, and locks the others.
+      await rows.createQueryBuilder().insert().values(withoutCalls).orUpdate(['digest'], ['digest']).execute();
       const stored = await rows.findBy({ digest: In(inOrder.map(({ digest }) => digest)) });
       const added = new Map(stored.map((use) => [use.digest, use]));
       for (const use of inOrder) addUse(added, use);

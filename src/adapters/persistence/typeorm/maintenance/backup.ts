@@ -14,12 +14,12 @@ export async function makeBackup(file: string, backup: string): Promise<Contents
   const database = { name: 'DATABASE_URL', engine: 'sqlite', file } as const;
   requireDatabase(database);
   if (fs.existsSync(target)) throw new UsageError(`The backup must be a new file; ${quoted(target)} exists.`);
-  const folder = dirname(resolve(target));
+  const folder = dirname(target);
   if (!fs.existsSync(folder))
     throw new UsageError(`The folder of the backup must exist; ${quoted(folder)} does not exist.`);
   const copy = (source: DataSource) =>
     withTemporary(target, file, async (made) => {
-      // For the owner alone: not every disk could change its mode.
+      // For the owner alone from the start: some disks reject chmod.
       fs.closeSync(fs.openSync(made, 'wx', 0o600));
       // It copies the highest id of deleted rows too.
       await source.query('VACUUM INTO ?', [made]);
@@ -44,7 +44,7 @@ export async function restoreBackup(file: string, backup: string): Promise<Conte
   return withTemporary(database, backup, async (made) => {
     fs.copyFileSync(from, made);
     fs.chmodSync(made, 0o600);
-    // Of a file that was copied while it was open.
+    // The backup may be a plain copy of a database in use, with its log.
     if (fs.existsSync(`${from}-wal`)) fs.copyFileSync(`${from}-wal`, `${made}-wal`);
     const contents = await verify(made, backup);
     return { ...contents, kept: replace(database, made) };
@@ -61,7 +61,7 @@ function targetOf(path: string): string {
 
 /** Provides a path in a private folder beside `file`, which is to be created there from the database in `source`. */
 async function withTemporary<T>(file: string, source: string, use: (made: string) => Promise<T>): Promise<T> {
-  const folder = fs.mkdtempSync(`${resolve(file)}.unfinished-`);
+  const folder = fs.mkdtempSync(`${file}.unfinished-`);
   try {
     return await use(join(folder, 'store.sqlite'));
   } catch (error) {
@@ -92,7 +92,7 @@ async function verify(copy: string, original: string): Promise<Contents> {
   return contents;
 }
 
-/** Gives a file its name, which no other file has: a rename alone would replace one. */
+/** Moves a file to its name, but never over another file, which a rename alone would replace. */
 function publish(made: string, name: string): void {
   try {
     fs.linkSync(made, name);
@@ -137,7 +137,7 @@ function lockWithoutLog(file: string): Libsql.Database {
     // In milliseconds: another command may be about to end.
     connection = new Libsql(file, { timeout: 2_000 });
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
-    // The journal of that change, which an exclusive lock keeps.
+    // The change of the mode leaves its journal behind while the lock is exclusive.
     fs.rmSync(`${file}-journal`, { force: true });
     return connection;
   } catch (error) {
