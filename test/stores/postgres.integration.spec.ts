@@ -196,7 +196,7 @@ describe('PostgreSQL', () => {
       store.url,
       'CREATE TRIGGER discard BEFORE INSERT ON idempotency_key FOR EACH ROW EXECUTE FUNCTION discard()',
     );
-    await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow('division by zero');
+    await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow('a trigger or a rule discards some');
     expect((await pets.list({ limit: 10 })).map(({ name }) => name)).toEqual(['Max', 'Bella']);
   });
 });

@@ -96,7 +96,8 @@ export const postgres: Dialect = {
   // In the order of the keys, so that batches do not deadlock. A key that stays is written all the same: its replay
   // waits for the synchronous standby, as the first request did. The key of another transaction is waited for 10 ms,
   // at most nine times: the rest of the batch waits while that is halved. A pet is not visible if another transaction
-  // added it after this statement had begun, or if it was removed.
+  // added it after this statement had begun, or if it was removed. An outer join with `stored`, for the keys that are
+  // discarded, would take four times as long.
   insertOnce: (additions, bind) => `WITH settings AS MATERIALIZED (
       SELECT set_config('lock_timeout', '10', true), ${DURABLE}, pg_get_serial_sequence('pet', 'id')::regclass AS ids
     ),
@@ -123,8 +124,9 @@ export const postgres: Dialect = {
     )
     SELECT scope, token, stored.fingerprint, stored.pet_id, added.id IS NOT NULL AS is_new,
       EXISTS (SELECT FROM pet WHERE id = stored.pet_id) AS is_visible,
-      1 / coalesce(stored.pet_id <> sent.pet_id OR added.id IS NOT NULL, false)::int AS division_by_zero_if_discarded
-    FROM sent LEFT JOIN stored USING (scope, token) LEFT JOIN added ON added.id = stored.pet_id`,
+      1 / (stored.pet_id <> sent.pet_id OR added.id IS NOT NULL)::int AS division_by_zero_if_it_was_discarded,
+      1 / (SELECT (count(*) = ${additions.length})::int FROM stored) AS division_by_zero_if_a_key_is_discarded
+    FROM sent JOIN stored USING (scope, token) LEFT JOIN added ON added.id = stored.pet_id`,
 
   skipIds: `SELECT setval(ids, greatest(nextval(ids), (SELECT max(id) FROM pet)))
     FROM (SELECT pg_get_serial_sequence('pet', 'id')::regclass AS ids) AS sequence`,

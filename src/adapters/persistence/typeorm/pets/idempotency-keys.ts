@@ -71,6 +71,8 @@ async function addInOneStatement(manager: EntityManager, additions: readonly Add
   const stored = await withNextIds(manager, () =>
     claim<KeyRow & { readonly is_visible: boolean }>(manager, (bind, dialect) => dialect.insertOnce!(rows, bind)),
   );
+  // The statement itself fails if some keys are discarded, but selects nothing if all are.
+  requireStored(stored, rows.length);
   const unseen = stored.filter(({ is_new, is_visible }) => !is_new && !is_visible).map(({ pet_id }) => BigInt(pet_id));
   if (unseen.length === 0) return stored;
   // Added after the statement had begun or, if it does not exist, removed by hand: its key is free in the next try.
