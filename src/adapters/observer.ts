@@ -30,7 +30,7 @@ export interface FinishedRequest {
 
 /** Sees what the service does: the log, the metrics, the traces. */
 export interface Observer {
-  /** A request begins; for one observer. `handle` is to be called once, with where it stands in a trace, if it does. */
+  /** A request begins. Only one observer may have this method; it calls `handle` once, with the trace if any. */
   begin?(request: IncomingMessage, handle: (trace?: TraceContext) => void): void;
   /** A request, parsed or not, has finished. */
   finish?(request: FinishedRequest): void;

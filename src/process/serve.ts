@@ -11,11 +11,11 @@ import { shutdownOnSignal } from './shutdown.js';
 /** Serves in this process, alone or as a worker of a cluster, until SIGTERM or SIGINT. */
 export async function serve(settings: Settings): Promise<void> {
   const log = new Log(settings);
-  // While the service starts there is nothing to close. The server cuts off responses before the timeout, which is for
-  // the database, the traces and the log.
+  // While the service starts there is nothing to close. The server has cut off all responses before this timeout: it
+  // limits the time for the database, the traces and the log.
   let close = (): Promise<void> => Promise.resolve();
   shutdownOnSignal(log, () => Promise.race([close(), delay(settings.STOP_TIMEOUT)]));
-  // Loads most of the program. Before this process has a handler, it would miss a signal as process 1 of a container.
+  // Takes half a second, so the handlers of signals come first: process 1 of a container ignores a signal without one.
   const { createApp } = await import('../app.js');
   const app = await createApp(settings, log);
   close = () => app.close();

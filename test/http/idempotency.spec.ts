@@ -81,6 +81,7 @@ it('one request more than MAX_WAITING is 503 at once', async () => {
   const rejected = await service.add(newPetJson());
   expectError(rejected, 'service_unavailable');
   expect(rejected.headers['retry-after']).toBe('1');
+  expect((await service.send('/health/ready')).status).toBe(200);
   expect(hasFinished).toBe(false);
   other.exec('ROLLBACK');
   expect((await Promise.all(pending)).map(({ status }) => status)).toEqual([201, 201, 201]);

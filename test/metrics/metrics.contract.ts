@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newPetJson } from '../support/fields.js';
 import { freePort } from '../support/servers.js';
 import { Service } from '../support/service.js';
+import { rawQuery } from '../stores/raw-query.js';
 import { StoreKind, TestStore } from '../support/stores.js';
 
 /** The metrics of a service on a kind of database. */
@@ -61,6 +62,9 @@ export function describeMetrics(kind: StoreKind): void {
 
     it('measure the queries of the database, and count the pets of a commit', async () => {
       await Promise.all(Array.from({ length: 20 }, () => service.add(newPetJson())));
+      await rawQuery(store.url, 'ALTER TABLE pet RENAME TO hidden');
+      expect((await service.add(newPetJson())).status).toBe(500);
+      await rawQuery(store.url, 'ALTER TABLE hidden RENAME TO pet');
       const text = await read();
       expect(text).toContain('petstore_commit_animals_sum 21\n');
       expect(text).toMatch(/^petstore_database_duration_seconds_count [1-9]/m);

@@ -62,7 +62,7 @@ describe.each(['1', '2'])('the output of %s process(es)', (count) => {
     ]);
   });
 
-  it('shows no key in production, and warns once that none exists', async () => {
+  it('shows no key in production, and warns once that none is valid', async () => {
     const variables = { ...PRODUCTION, WEB_CONCURRENCY: count };
     const service = await folder().serve(variables);
     expect((await fetch(`${service.address}/pets`)).status).toBe(401);
@@ -76,6 +76,10 @@ describe.each(['1', '2'])('the output of %s process(es)', (count) => {
     const second = await folder().serve(variables);
     expect(await second.end('SIGTERM')).toBe(0);
     expect(second.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+    await folder().run(['keys', 'revoke', 'shop']);
+    const third = await folder().serve(variables);
+    expect(await third.end('SIGTERM')).toBe(0);
+    expect(third.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ msg: warning?.msg }]);
   });
 
   it('may lose its readers', async () => {

@@ -45,6 +45,20 @@ it.each([false, true])('a batch has 256 items, and the trace of the first (on a 
   ]);
 });
 
+it('of a batch that an item fails, the other half is settled while that item is run again', async () => {
+  let finish: (items: string[]) => void = () => undefined;
+  const running = new Promise<string[]>((resolve) => (finish = resolve));
+  const write = (_manager: unknown, items: readonly string[]) => {
+    if (items.length === 1) return items[0] === 'x' ? running : Promise.resolve(items);
+    return items.includes('x') ? Promise.reject(new IdempotencyInProgress()) : Promise.resolve(items);
+  };
+  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', write);
+  const [a, x] = ['a', 'x'].map((item) => batcher.add(item));
+  expect(await a).toBe('a');
+  finish(['x']);
+  expect(await x).toBe('x');
+});
+
 it('a batch that an item fails is halved until that item fails alone, in the order of the items', async () => {
   const batches: unknown[] = [];
   const write = (_manager: unknown, items: readonly string[]) => {

@@ -266,12 +266,21 @@ describe('backup and restore', () => {
     await backup(store.url, target);
     await expect(restore(`sqlite:${folder}`, target)).rejects.toThrow(/cannot be locked \(it cannot be opened\)\. /);
     expect(await checkStore(`sqlite:${folder}`)).toMatchObject([{ name: 'database', state: 'fail' }]);
+    // As a folder that may not be opened.
+    await expect(backup(`sqlite:${target}/a`, join(folder, 'x'))).rejects.toThrow('it cannot be opened (ENOTDIR)');
   });
 
   it('backup says which disk is full', async () => {
     const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
     jest.spyOn(DataSource.prototype, 'query').mockRejectedValueOnce(new QueryFailedError('VACUUM', [], full));
     await expect(backup(store.url, target)).rejects.toThrow(`"${target}" cannot be used. database or disk is full.`);
+  });
+
+  it('say that the folder must be writable, too', async () => {
+    const code = 'UNKNOWN_SQLITE_ERROR_1544';
+    const readOnly = Object.assign(new Error('attempt to write a readonly database'), { code });
+    jest.spyOn(DataSource.prototype, 'query').mockRejectedValueOnce(new QueryFailedError('PRAGMA', [], readOnly));
+    await expect(openStoreAt(store.url)).rejects.toThrow(/^DATABASE_URL .* Its folder must be writable, too\.$/);
   });
 
   it('create no folder for a backup', async () => {

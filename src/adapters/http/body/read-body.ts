@@ -5,7 +5,7 @@ import { quoted } from '../../../application/errors.js';
 import { ApiError } from '../errors/api-error.js';
 import { MAX_BODY } from '../errors/error-code.js';
 
-/** How a body is buffered until it is read: a chunk, maybe of one byte, costs 40 bytes as a string, 380 as a Buffer. */
+/** The encoding of a buffered body: until it is read, a chunk costs 40 bytes as a string, and 380 as a Buffer. */
 export const BUFFER_ENCODING = 'latin1';
 
 /**

@@ -94,10 +94,10 @@ export const postgres: Dialect = {
     FROM added`,
 
   // In the order of the keys, so that batches do not deadlock. A key that stays is written all the same: its replay
-  // waits for the synchronous standby, as the first request did. The key of another transaction is waited for 10 ms,
-  // at most nine times: the rest of the batch waits while that is halved. A pet is not visible if another transaction
-  // added it after this statement had begun, or if it was removed. An outer join with `stored`, for the keys that are
-  // discarded, would take four times as long.
+  // waits for the synchronous standby, as the first request did. A key that another transaction holds is waited for 10
+  // ms, at most nine times while the batch is halved, since the rest of it waits, too. A pet is not visible if another
+  // transaction added it after this statement had begun, or if it was removed. Discarded keys are counted, because an
+  // outer join with `stored` takes four times as long.
   insertOnce: (additions, bind) => `WITH settings AS MATERIALIZED (
       SELECT set_config('lock_timeout', '10', true), ${DURABLE}, pg_get_serial_sequence('pet', 'id')::regclass AS ids
     ),

@@ -81,8 +81,8 @@ async function* batches(from: PersistentUrl, manager: EntityManager, table: Enti
   const key = table.primaryColumns.map(({ databaseName }) => databaseName);
   let last: Row | undefined;
   // After the last row come those that share all but the last column of the key with it, then those that share fewer:
-  // `scope = 'b' AND token > 'x'`, then `scope > 'b'`. MariaDB reads too many rows for each batch if all columns are
-  // compared at once, or those that are shared are sorted by.
+  // `scope = 'b' AND token > 'x'`, then `scope > 'b'`. MariaDB would read too many rows for each batch if one condition
+  // compared all columns, or if ORDER BY had the shared ones, too.
   for (let shared = 0; shared >= 0; shared--) {
     const compared = last ? key.slice(0, shared + 1) : [];
     const next = query<Row>(manager, (bind) => {

@@ -55,7 +55,7 @@ export async function withNextIds<T>(manager: EntityManager, run: () => Promise<
   }
 }
 
-/** Throws unless an INSERT, which has returned these rows, has stored so many. */
+/** Throws unless an INSERT has returned as many rows as it was to store. */
 export function requireStored(rows: readonly unknown[], count: number): void {
   if (rows.length === count) return;
   throw new Error(`${rows.length} of ${count} rows were stored: a trigger or a rule discards some.`);
