@@ -32,7 +32,8 @@ export async function underLoad(
     for (const port of ports) services.push(await startReady(folder, port, environment));
     ledger.start();
     await pause(UNDISTURBED);
-    expect([...ledger.responses.keys()].filter((response) => /409|503/.test(response))).toEqual([]);
+    const failed = [...ledger.responses.keys()].filter((response) => /409|503/.test(response));
+    expect({ failed, log: services.map((service) => service.log) }).toMatchObject({ failed: [] });
     await happening(ledger, services);
     await pause(UNDISTURBED);
     await ledger.stop();

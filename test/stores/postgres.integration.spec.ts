@@ -176,6 +176,23 @@ describe('PostgreSQL', () => {
     await close();
   });
 
+  it('adds a pet with an idempotency key though another transaction delays its statement', async () => {
+    const { pets } = await store.open();
+    await rawQuery(
+      store.url,
+      `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
+    );
+    await rawQuery(store.url, 'CREATE TRIGGER wait BEFORE INSERT ON pet FOR EACH ROW EXECUTE FUNCTION wait()');
+    const other = await connectTo(store.url);
+    await other.query('SELECT pg_advisory_lock(1)');
+    const adding = pets.add(newPet(), idempotencyKey());
+    await delay(500);
+    await other.end();
+    expect((await adding).replayed).toBe(false);
+    expect(await pets.list({ limit: 10 })).toHaveLength(1);
+  });
+
   it('rejects a pet if a trigger has discarded it, or its idempotency key', async () => {
     const { pets } = await store.open();
     const discard = `CREATE FUNCTION discard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`;

@@ -34,7 +34,7 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
       return await applyMigrations(source);
     } catch (error) {
       const failure = failureOf(dialect, error);
-      if (failure !== 'locked' && failure !== 'rowLocked' && failure !== 'conflict') throw error;
+      if (failure !== 'rowLocked' && failure !== 'conflict') throw error;
       if (performance.now() > end) {
         const [holder] = await source.query<{ text: string | null }[]>(dialect.lockHolder);
         const name = holder?.text ?? 'another transaction';

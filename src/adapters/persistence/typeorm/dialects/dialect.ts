@@ -14,11 +14,9 @@ export type Failure =
   | 'unavailable'
   /** Only its operator can mend it. */
   | 'misconfigured'
-  /** A deadlock, a serialization failure or a busy file: the same transaction will succeed in a moment. */
+  /** A deadlock, a serialization failure, a lock or a busy file: the same transaction will succeed in a moment. */
   | 'conflict'
-  /** The wait for a lock timed out. */
-  | 'locked'
-  /** The wait for the lock of a row did; on MariaDB, whose error is the same, maybe for that of a table. */
+  /** The wait for the lock of a row timed out; on MariaDB, whose error is the same, maybe for that of a table. */
   | 'rowLocked'
   /** A row with the same unique value exists. */
   | 'duplicate'

@@ -157,9 +157,9 @@ export const postgres: Dialect = {
   // By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html
   failures: [
     [/^23505/, 'duplicate'],
-    [/^(40001|40P01)/, 'conflict'],
     [/^55P03 of a row/, 'rowLocked'],
-    [/^55P03/, 'locked'],
+    // 55P03 of another lock: one that is held for a moment, such as that of a table that grows.
+    [/^(40001|40P01|55P03)/, 'conflict'],
     [
       /^28/,
       'misconfigured',
