@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { binary, freePort, postgresBinary, server, TestServer } from '../support/servers.js';
+import { binary, freePort, killAll, postgresBinary, server, TestServer } from '../support/servers.js';
 import { until } from '../support/working-folder.js';
 import { ask } from './instances.js';
 
@@ -67,7 +67,7 @@ async function newMember(name: string, etcd: TestServer): Promise<Member> {
     // PostgreSQL has inherited the outputs of Patroni, which counts as ended once both have.
     const ended = patroni.end('SIGKILL');
     const file = `${folder}/postmaster.pid`;
-    if (existsSync(file)) process.kill(Number(readFileSync(file, 'utf8').split('\n')[0]), 'SIGKILL');
+    if (existsSync(file)) killAll(Number(readFileSync(file, 'utf8').split('\n')[0]));
     await ended;
   };
   const remove = async (): Promise<void> => {

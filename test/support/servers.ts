@@ -134,8 +134,11 @@ export async function server(
       if (child.exitCode !== null || child.signalCode !== null) resolve();
       else child.once('close', () => resolve());
     });
+  const runningPid = () => (running?.exitCode === null && running.signalCode === null ? running.pid : undefined);
   const end = async (signal: NodeJS.Signals): Promise<void> => {
-    running?.kill(signal);
+    const pid = runningPid();
+    if (pid !== undefined && signal === 'SIGKILL') killAll(pid);
+    else running?.kill(signal);
     if (running) await ended(running);
     running = undefined;
   };
@@ -162,8 +165,8 @@ export async function server(
       }),
     end,
     signal: (signal) => {
-      if (running?.pid !== undefined && running.exitCode === null && running.signalCode === null)
-        signalAll(running.pid, signal);
+      const pid = runningPid();
+      for (const each of pid === undefined ? [] : processesOf(pid)) process.kill(each, signal);
     },
     remove: async () => {
       await end('SIGKILL');
@@ -172,11 +175,19 @@ export async function server(
   };
 }
 
-/** PostgreSQL is many processes, and goes on working if only the first of them stands still. */
-function signalAll(pid: number, signal: NodeJS.Signals): void {
-  process.kill(pid, signal);
+/** A process and its descendants: PostgreSQL goes on working if only the first of its processes stands still. */
+function processesOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
-  for (const child of children) signalAll(Number(child), signal);
+  return [pid, ...children.map(Number).flatMap(processesOf)];
+}
+
+/**
+ * Kills a server as a power failure does. If only the first process of PostgreSQL is killed, the others stop waiting
+ * for the synchronous standby, and can show a client what the standby does not have before they end.
+ */
+export function killAll(pid: number): void {
+  process.kill(pid, 'SIGSTOP');
+  for (const each of processesOf(pid).reverse()) process.kill(each, 'SIGKILL');
 }
 
 /** The path of a program that is in one of these folders or on the PATH; undefined if it is in none. */
