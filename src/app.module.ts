@@ -16,26 +16,21 @@ import type { Settings } from './settings.js';
 @Global()
 @Module({})
 export class ObserversModule {
-  static of({ METRICS_PORT, METRICS_HOST, isTraced, DATABASE_URL }: Settings, log: Log): DynamicModule {
-    const metrics = async () => {
-      if (METRICS_PORT === undefined) return undefined;
+  static async of({ METRICS_PORT, METRICS_HOST, isTraced, DATABASE_URL }: Settings, log: Log): Promise<DynamicModule> {
+    const observers: Observer[] = [log];
+    if (METRICS_PORT !== undefined) {
       const { Metrics } = await import('./adapters/metrics/metrics.js');
-      return new Metrics(METRICS_PORT, METRICS_HOST);
-    };
-    const tracing = async () => {
-      if (!isTraced) return undefined;
+      observers.push(new Metrics(METRICS_PORT, METRICS_HOST));
+    }
+    if (isTraced) {
       const { Tracing } = await import('./adapters/tracing/tracing.js');
-      return new Tracing(DATABASE_URL.engine);
-    };
-    const list = (...observers: (Observer | undefined)[]) => [log, ...observers].filter((each) => each !== undefined);
+      observers.push(new Tracing(DATABASE_URL.engine));
+    }
+    // Each by itself, too: Nest calls the lifecycle hooks of providers, not those of the items of a list.
+    const each = observers.map((observer, i) => ({ provide: `OBSERVER ${i}`, useValue: observer }));
     return {
       module: ObserversModule,
-      providers: [
-        // Each by itself: Nest calls the lifecycle hooks of providers, not those of the items of a list.
-        { provide: 'METRICS', useFactory: metrics },
-        { provide: 'TRACING', useFactory: tracing },
-        { provide: OBSERVERS, useFactory: list, inject: ['METRICS', 'TRACING'] },
-      ],
+      providers: [{ provide: OBSERVERS, useValue: observers }, ...each],
       exports: [OBSERVERS],
     };
   }

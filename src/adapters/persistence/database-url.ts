@@ -53,14 +53,6 @@ export function persistent(url: DatabaseUrl): PersistentUrl {
   throw new UsageError(`${url.name} must not be memory:, which lasts only as long as its process.`);
 }
 
-/** The settings that limit the waits for a database. */
-export interface DatabaseLimits {
-  /** For the answer to one statement, in milliseconds. */
-  readonly STATEMENT_TIMEOUT: number;
-  /** How many requests may wait at a time; one more is rejected at once. */
-  readonly MAX_WAITING: number;
-}
-
 const SCHEMES = {
   'postgres:': { engine: 'postgres', port: 5432, tlsParameter: 'sslmode' },
   'postgresql:': { engine: 'postgres', port: 5432, tlsParameter: 'sslmode' },

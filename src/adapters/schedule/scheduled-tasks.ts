@@ -6,7 +6,7 @@ import { remindOfSunset } from '../http/pets/deprecation.js';
 
 const logger = new Logger('petstore');
 
-/** What the service does periodically. A task that fails is logged, and runs again at its next interval. */
+/** What the service does periodically. A task that fails is logged. */
 @Injectable()
 export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   private readonly timers: NodeJS.Timeout[] = [];
@@ -50,6 +50,6 @@ async function attempt(what: string, task: () => Promise<void>): Promise<void> {
   } catch (error) {
     // The database says why itself, once for all requests and tasks.
     if (error instanceof DatabaseUnavailable) return;
-    logger.warn(`${what} failed; will retry: ${(error as Error).message}`);
+    logger.warn(`${what} failed: ${(error as Error).message}`);
   }
 }

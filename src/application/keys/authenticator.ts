@@ -51,19 +51,10 @@ export class Authenticator {
     addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
   }
 
-  /**
-   * Stores the uses noted since the last call. If that fails, the next call stores their times, but not their calls of
-   * getPet, which may be stored already and must not count twice.
-   */
+  /** Stores the uses noted since the last call. If that fails they are lost: stored already, they would count twice. */
   async recordUses(): Promise<void> {
     const uses = [...this.unrecorded.values()];
-    if (uses.length === 0) return;
     this.unrecorded.clear();
-    try {
-      await this.keys.recordUses(uses);
-    } catch (error) {
-      for (const use of uses) addUse(this.unrecorded, { ...use, getPetCalls: 0 });
-      throw error;
-    }
+    if (uses.length > 0) await this.keys.recordUses(uses);
   }
 }

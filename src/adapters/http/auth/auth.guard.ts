@@ -31,8 +31,8 @@ export class AuthGuard implements CanActivate {
     const request = host.getArgByIndex<Request>(0);
     const { context } = request;
     context.operation = this.reflector.get<string | undefined>(OperationId.KEY, host.getHandler());
-    const check = () => this.authenticator.authenticate(bearerToken(request), context.deadline);
-    context.key = await this.limits.authenticate(request, check);
+    const findKey = () => this.authenticator.authenticate(bearerToken(request), context.deadline);
+    context.key = await this.limits.authenticate(request, findKey);
     this.authenticator.noteUse(context.key, context.operation === 'getPet');
     await this.limits.countRequest(context.key, context);
     return true;

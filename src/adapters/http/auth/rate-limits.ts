@@ -65,19 +65,19 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /**
-   * Resolves to the key that `check` finds, and rejects as it does; also with `rate_limited`, if the address of the
-   * request has failed too often, unless that address has used the key successfully.
+   * Resolves and rejects as `findKey` does; rejects also with `rate_limited` if the address of the request has failed
+   * too often, unless that address has used the key successfully.
    */
-  async authenticate(request: Request, check: () => Promise<ApiKey>): Promise<ApiKey> {
+  async authenticate(request: Request, findKey: () => Promise<ApiKey>): Promise<ApiKey> {
     const limiter = this.failures;
-    if (!limiter) return check();
+    if (!limiter) return findKey();
     const address = networkOf(request.socket.remoteAddress ?? '');
     const { authorization = '' } = request.headers;
     const pair = `${address} ${authorization.slice(authorization.lastIndexOf(' ') + 1)}`;
     const isTrusted = this.trusted.get(pair) ?? false;
     if (!isTrusted) await requireFewFailures(limiter, address);
     try {
-      const key = await check();
+      const key = await findKey();
       // Again: guesses at the same time may have used up the limit. Then a valid key is rejected, too.
       if (!isTrusted) await requireFewFailures(limiter, address);
       this.trusted.set(pair, true);
@@ -94,9 +94,9 @@ export class RateLimits implements OnApplicationShutdown {
 }
 
 /** Consumes a point and resolves to the `RateLimit` headers; rejects with `rate_limited` beyond the limit. */
-async function consume(limiter: RateLimiterAbstract, policy: Policy, of: string): Promise<HeaderList> {
+async function consume(limiter: RateLimiterAbstract, policy: Policy, id: string): Promise<HeaderList> {
   // It rejects with the count if the limit is exceeded.
-  const result = await limiter.consume(of).catch((excess: RateLimiterRes | Error) => excess);
+  const result = await limiter.consume(id).catch((excess: RateLimiterRes | Error) => excess);
   // It cannot be counted: a primary of workers that hangs must not fail requests.
   if (result instanceof Error) return [];
   if (result.consumedPoints > limiter.points) throw rateLimited(limiter, policy, result);

@@ -56,7 +56,7 @@ export class DocsController {
     // The decorator redirects.
   }
 
-  /** Named here for their other methods alone: `serveDocs` serves them. */
+  /** Here, so that other methods of these paths are 405: `serveDocs` serves GET. */
   @Get(['docs', 'openapi.json', 'openapi.yaml'])
   served(): void {
     // Express does not get here.

@@ -60,7 +60,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     // Not documented by Node: a client that half-closes after its request gets its response.
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on('connection', (socket) => {
-      // By `maxConnections` a worker would hand it back to the primary, which would offer it again, for ever.
+      // Not by `maxConnections`: a worker would hand it back to the primary, which would offer it again, for ever.
       if (this.queues.size >= MAX_CONNECTIONS) return void socket.destroy();
       this.queues.set(socket, new ConnectionQueue(socket, this.handle));
       socket.once('close', () => this.queues.delete(socket));

@@ -3,8 +3,9 @@ import { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { DatabaseUnavailable, databaseTimedOut, UsageError } from '../../../application/errors.js';
 import { endOfTurn } from '../../../application/turn.js';
 import { databaseTimeout, withTimeout } from '../../../application/timeout.js';
+import type { Settings } from '../../../settings.js';
 import { type Observer, observeQuery } from '../../observer.js';
-import { DatabaseLimits, PersistentUrl } from '../database-url.js';
+import { PersistentUrl } from '../database-url.js';
 import { collectGarbage, createDatabaseFile } from '../sqlite-file.js';
 import { dataSourceOptions, openDataSource, untilClosed, withSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';
@@ -18,6 +19,8 @@ const RETRY_PAUSE = { conflict: 5, unavailable: 50 };
 
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
+
+export type DatabaseLimits = Pick<Settings, 'STATEMENT_TIMEOUT' | 'MAX_WAITING'>;
 
 export type WorkKind = 'read' | 'autocommit' | 'transaction';
 
