@@ -74,6 +74,17 @@ describe('a MariaDB server of its own', () => {
     await store.close();
   });
 
+  it('replays a pet only once the commit that added it is on disk', async () => {
+    const { pets, close } = await openStoreAt(url);
+    const flushed = async () => Number((await rawQuery(url, `SHOW GLOBAL STATUS LIKE 'Innodb_lsn_flushed'`))[0]?.[1]);
+    await pets.add(newPet(), idempotencyKey({ key: 'flushed' }));
+    const before = await flushed();
+    expect((await pets.add(newPet(), idempotencyKey({ key: 'flushed' }))).replayed).toBe(true);
+    // The commit of a replay that has changed nothing would flush nothing, not even the other commit.
+    expect(await flushed()).toBeGreaterThan(before);
+    await close();
+  });
+
   it.each<[what: string, write: (opened: OpenDatabase, count: number) => Promise<unknown>]>([
     [
       'creates with a key',

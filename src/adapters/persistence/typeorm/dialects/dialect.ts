@@ -75,6 +75,8 @@ export interface Dialect {
   claimKeys?(keys: readonly Row[], bind: BindParameter): string;
   /** What follows the INSERT of claimed keys, to replace those that were stored. */
   readonly replaceKeys?: string;
+  /** What follows the INSERT of a claimed key, twice, to write it unchanged. Absent if all commits seen are durable. */
+  readonly rewriteKey?: string;
   /** Advances the sequence behind the highest id; absent where a row that is inserted with its id does that. */
   readonly skipIds?: string;
   /** The condition that a pet has one of these ids. */

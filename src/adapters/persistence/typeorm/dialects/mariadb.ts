@@ -50,6 +50,8 @@ export const mariadb: Dialect = {
     ON DUPLICATE KEY UPDATE scope = VALUES(scope) RETURNING scope, token, fingerprint, pet_id, created_at`,
   replaceKeys: `ON DUPLICATE KEY UPDATE
     fingerprint = VALUES(fingerprint), pet_id = VALUES(pet_id), created_at = VALUES(created_at)`,
+  // Nothing is written for a row that stays as it is: the second time undoes the first.
+  rewriteKey: 'ON DUPLICATE KEY UPDATE pet_id = -pet_id',
 
   hasId: (ids, bind) => `id IN (${ids.map(bind).join(', ')})`,
 
