@@ -15,6 +15,7 @@ export default {
     '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.js',
   },
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
-  maxWorkers: availableParallelism(),
+  // Much of the time passes in waiting, for timeouts and for processes to start and stop.
+  maxWorkers: Math.ceil(1.5 * availableParallelism()),
   testTimeout: 20_000,
 };

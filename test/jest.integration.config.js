@@ -7,7 +7,5 @@ export default {
   globalTeardown: '<rootDir>/test/support/servers.teardown.ts',
   testMatch: ['<rootDir>/test/**/*.integration.spec.ts'],
   testPathIgnorePatterns: [],
-  // Most of the time passes in waiting for processes to start and stop.
-  maxWorkers: Math.ceil(1.5 * unit.maxWorkers),
   testTimeout: 60_000,
 };
