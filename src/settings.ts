@@ -142,11 +142,11 @@ const ENTRIES = Object.entries<Setting<unknown>>(SETTINGS);
  */
 export function loadEnvFile(): void {
   try {
-    const variables = parseEnv(new TextDecoder().decode(readFileSync('.env')));
+    const variables = parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync('.env')));
     for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ENOENT') throw new UsageError(`The file .env cannot be read (${code}).`);
+    if (code !== 'ENOENT') throw new UsageError(`The file .env must be a readable file in UTF-8 (${code}).`);
   }
 }
 
@@ -198,5 +198,5 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
 /** The value of a setting without keys, user and password. */
 function withoutSecrets(name: string, text: string | undefined): string {
   if (!text) return 'not set';
-  return name === 'API_KEYS' ? 'set, not shown' : text.replace(/^(\w+:\/\/)[^/?#]*@/, '$1');
+  return name === 'API_KEYS' ? 'set, not shown' : text.replace(/^([^/]*\/\/)[^/?#]*@/, '$1');
 }

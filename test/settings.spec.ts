@@ -209,6 +209,10 @@ describe('the settings', () => {
       PORT: '3000',
       RATE_LIMIT: 'not set',
     });
+    // The parser of URLs ignores the space.
+    expect(JSON.stringify(settingFindings({ DATABASE_URL: ' postgres://user:secret@db/pets' }))).not.toContain(
+      'secret',
+    );
   });
 
   it('are checked: one that is invalid, or a key that can be guessed', () => {

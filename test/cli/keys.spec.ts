@@ -65,7 +65,7 @@ describe('petstore keys', () => {
     expect(await command.run('keys create --name shop')).toMatchObject({
       code: 1,
       out: '',
-      err: 'A key named "shop" already exists; revoke it, or choose another name.\n',
+      err: 'A valid key named "shop" already exists; wait until it expires, revoke it, or choose another name.\n',
     });
   });
 

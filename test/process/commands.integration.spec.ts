@@ -101,9 +101,14 @@ describe('a command', () => {
     expect(out).not.toContain('https://example.com/v1');
   });
 
+  it('fails if .env is not UTF-8', async () => {
+    writeFileSync(join(folder().path, '.env'), Buffer.from('\uFEFFRATE_LIMIT=5\n', 'utf16le'));
+    expect(await folder().error(['openapi'])).toMatch(/^The file \.env must be a readable file in UTF-8 \(ERR_/);
+  });
+
   it('fails if .env cannot be read', async () => {
     mkdirSync(join(folder().path, '.env'));
-    expect(await folder().error(['openapi'])).toBe('The file .env cannot be read (EISDIR).');
+    expect(await folder().error(['openapi'])).toBe('The file .env must be a readable file in UTF-8 (EISDIR).');
     await folder().output('--version');
   });
 

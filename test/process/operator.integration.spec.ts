@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshFolder } from '../support/fresh-folder.js';
 import { newMariadb, newPostgres, postgresBinary, TestServer } from '../support/servers.js';
@@ -21,6 +21,14 @@ const ENGINES = [
     engine: 'postgres',
     create: () => newPostgres(),
     admin: 'postgres',
+    /** Has the server ask for the passwords of the roles of the docs. */
+    secure: async (admin: (sql: string) => Promise<unknown[][]>) => {
+      const [[file] = []] = await admin('SHOW hba_file');
+      const rules = readFileSync(String(file), 'utf8');
+      const rule = 'host all petstore,petstore_owner 127.0.0.1/32 scram-sha-256';
+      writeFileSync(String(file), `${rule}\n${rules}`);
+      await admin('SELECT pg_reload_conf()');
+    },
     client: (port: number) => [
       postgresBinary('psql')!,
       '-qv',
@@ -50,7 +58,7 @@ const ENGINES = [
     client: (port: number) => ['mariadb', '--no-defaults', '-h', '127.0.0.1', '-u', 'root', '-P', String(port)],
     recipe: recipe('MAX_USER_CONNECTIONS'),
     grant:
-      /^DATABASE_URL \(mariadb:.*petstore\): CREATE command denied to user 'petstore'@.*GRANT .* ON petstore\.\* TO petstore\. Migrations need ALL\.\n$/,
+      /^DATABASE_URL \(mariadb:.*petstore\): CREATE command denied to user 'petstore'@.*GRANT .* ON `petstore`\.\* TO `petstore`\. Migrations need ALL\.\n$/,
     owner: /ALTER command denied to user 'petstore'@.*\. Migrations need ALL\.\n$/,
     readOnly: ['CREATE USER reader', 'GRANT SELECT ON petstore.* TO reader'],
     missingRight: /INSERT command denied to user 'reader'.* table `petstore`\.`pet`.*GRANT/,
@@ -73,6 +81,7 @@ describe.each(ENGINES)('on a server of $engine whose roles are those of the docs
     await server.start();
     const [client = '', ...options] = given.client(server.port);
     execFileSync(client, options, { input: given.recipe });
+    await given.secure?.(admin);
   });
 
   afterAll(() => server.remove());
@@ -117,12 +126,15 @@ describe.each(ENGINES)('on a server of $engine whose roles are those of the docs
   });
 
   it.each([
-    ['a database', 'petstore:PASSWORD', 'absent'],
-    ['a role', 'absent:PASSWORD', 'petstore'],
-  ])('a start ends without %s', async (_what, user, database) => {
+    ['a database', 'petstore:PASSWORD', 'absent', /absent/],
+    ['a role', 'absent:PASSWORD', 'petstore', /absent/],
+    ['a password', 'petstore', 'petstore', /The user and the password must be those of 127\.0\.0\.1/],
+    ['the right password', 'petstore:other', 'petstore', /The user and the password must be those of 127\.0\.0\.1/],
+  ])('a start ends without %s', async (_what, user, database, reason) => {
     const { code, out, err } = await folder().run(['serve'], { DATABASE_URL: url(user, database), PORT: '0' });
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^DATABASE_URL \([^\n]*absent[^\n]*\.\n$/);
+    expect(err).toMatch(/^DATABASE_URL \([^\n]*\.\n$/);
+    expect(err).toMatch(reason);
     expect(err).not.toContain('PASSWORD');
   });
 

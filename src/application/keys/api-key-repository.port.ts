@@ -14,7 +14,9 @@ export interface KeyUse {
 
 /** Why a key is rejected whose name another valid key has. */
 export function nameTaken(name: string): UsageError {
-  return new UsageError(`A key named "${name}" already exists; revoke it, or choose another name.`);
+  return new UsageError(
+    `A valid key named "${name}" already exists; wait until it expires, revoke it, or choose another name.`,
+  );
 }
 
 /** Adds a use to those of the same key: adds up the calls, and keeps the latest times. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
@@ -44,6 +45,8 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
     return {
       ...server,
       type: 'postgres',
+      // If the server asks for a password that is absent, pg never closes the connection. A wrong one is rejected.
+      password: password || randomUUID(),
       ssl: tls
         ? { ...tlsOptions(tls), ...(tls.mode === 'verify-ca' && { checkServerIdentity: () => undefined }) }
         : false,

@@ -14,7 +14,7 @@ export type Failure =
   | 'unavailable'
   /** Only its operator can mend it. */
   | 'misconfigured'
-  /** A deadlock, a serialization failure, a lock or a busy file: the same transaction will succeed in a moment. */
+  /** A deadlock, a serialization failure, a busy file or a lock held for a moment: a retry will succeed. */
   | 'conflict'
   /** The wait for the lock of a row timed out; on MariaDB, whose error is the same, maybe for that of a table. */
   | 'rowLocked'
@@ -75,9 +75,9 @@ export interface Dialect {
   claimKeys?(keys: readonly Row[], bind: BindParameter): string;
   /** What follows the INSERT of claimed keys, to replace those that were stored. */
   readonly replaceKeys?: string;
-  /** What follows the INSERT of a claimed key, twice, to write it unchanged. Absent if all commits seen are durable. */
+  /** Ends an INSERT that has a claimed key twice, to write it unchanged. Absent if every visible commit is durable. */
   readonly rewriteKey?: string;
-  /** Advances the sequence behind the highest id; absent where a row that is inserted with its id does that. */
+  /** Advances the sequence past the highest id; absent where a row that is inserted with its id does that. */
   readonly skipIds?: string;
   /** The condition that a pet has one of these ids. */
   hasId(ids: readonly bigint[], bind: BindParameter): string;

@@ -50,7 +50,7 @@ export const mariadb: Dialect = {
     ON DUPLICATE KEY UPDATE scope = VALUES(scope) RETURNING scope, token, fingerprint, pet_id, created_at`,
   replaceKeys: `ON DUPLICATE KEY UPDATE
     fingerprint = VALUES(fingerprint), pet_id = VALUES(pet_id), created_at = VALUES(created_at)`,
-  // Nothing is written for a row that stays as it is: the second time undoes the first.
+  // An update that changes nothing writes nothing. So the id is negated, and then negated back.
   rewriteKey: 'ON DUPLICATE KEY UPDATE pet_id = -pet_id',
 
   hasId: (ids, bind) => `id IN (${ids.map(bind).join(', ')})`,
@@ -71,12 +71,12 @@ export const mariadb: Dialect = {
     [/^(1020|1213) /, 'conflict'],
     [/^1205 /, 'rowLocked'],
     [/^(1045|1698|4151) /, 'misconfigured', ({ host }) => `The user and the password must be those of ${host}.`],
-    [/^1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE ${database}.`],
+    [/^1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE \`${database}\`.`],
     [
       /^(1044|1142|1143|1227) /,
       'misconfigured',
       ({ database, user }) =>
-        `An administrator grants it: GRANT SELECT, INSERT, UPDATE, DELETE ON ${database}.* TO ${user}. ` +
+        `An administrator grants it: GRANT SELECT, INSERT, UPDATE, DELETE ON \`${database}\`.* TO \`${user}\`. ` +
         'Migrations need ALL.',
     ],
     // Limits of the account, which share their SQLSTATE with wrong statements.

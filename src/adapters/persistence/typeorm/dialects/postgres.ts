@@ -158,7 +158,7 @@ export const postgres: Dialect = {
   failures: [
     [/^23505/, 'duplicate'],
     [/^55P03 of a row/, 'rowLocked'],
-    // 55P03 of another lock: one that is held for a moment, such as that of a table that grows.
+    // With 55P03 without a row another lock timed out, such as that of a table while it is extended.
     [/^(40001|40P01|55P03)/, 'conflict'],
     [
       /^28/,
@@ -171,7 +171,11 @@ export const postgres: Dialect = {
       ({ database, user }) =>
         `Create it: CREATE DATABASE "${database}" OWNER "${user}" ENCODING 'UTF8' TEMPLATE template0.`,
     ],
-    [/^3F000/, 'misconfigured', ({ user }) => `A schema must be in the search_path of the role "${user}".`],
+    [
+      /^3F000/,
+      'misconfigured',
+      ({ user }) => `The role must have a schema in its search_path: GRANT USAGE ON SCHEMA public TO "${user}".`,
+    ],
     [/^42501/, 'misconfigured', grant],
     // The other errors of statements.
     [/^(0A|2[0-4]|42|P0|XX)/, undefined],
