@@ -26,7 +26,7 @@ export class ObserversModule {
       const { Tracing } = await import('./adapters/tracing/tracing.js');
       observers.push(new Tracing(DATABASE_URL.engine));
     }
-    // Each by itself, too: Nest calls the lifecycle hooks of providers, not those of the items of a list.
+    // One provider each, too: Nest calls the lifecycle hooks of providers, not those of the items of a list.
     const each = observers.map((observer, i) => ({ provide: `OBSERVER ${i}`, useValue: observer }));
     return {
       module: ObserversModule,

@@ -78,10 +78,13 @@ describe('a MariaDB server of its own', () => {
     const { pets, close } = await openStoreAt(url);
     const flushed = async () => Number((await rawQuery(url, `SHOW GLOBAL STATUS LIKE 'Innodb_lsn_flushed'`))[0]?.[1]);
     await pets.add(newPet(), idempotencyKey({ key: 'flushed' }));
-    const before = await flushed();
-    expect((await pets.add(newPet(), idempotencyKey({ key: 'flushed' }))).replayed).toBe(true);
-    // The commit of a replay that has changed nothing would flush nothing, not even the other commit.
-    expect(await flushed()).toBeGreaterThan(before);
+    // Several times: the server itself may write something in between.
+    for (let i = 0; i < 5; i++) {
+      const before = await flushed();
+      expect((await pets.add(newPet(), idempotencyKey({ key: 'flushed' }))).replayed).toBe(true);
+      // A replay that writes nothing would flush nothing, not even the commit of the pet.
+      expect(await flushed()).toBeGreaterThan(before);
+    }
     await close();
   });
 

@@ -176,7 +176,7 @@ describe('PostgreSQL', () => {
     await close();
   });
 
-  it('adds a pet with an idempotency key though another transaction delays its statement', async () => {
+  it('retries a create with an idempotency key whose wait for a lock other than that of its key has timed out', async () => {
     const { pets } = await store.open();
     await rawQuery(
       store.url,

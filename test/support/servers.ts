@@ -183,7 +183,8 @@ function processesOf(pid: number): number[] {
 
 /**
  * Kills a server as a power failure does. If only the first process of PostgreSQL is killed, the others stop waiting
- * for the synchronous standby, and can show a client what the standby does not have before they end.
+ * for the synchronous standby, and can show a client what the standby does not have before they end. So it is stopped,
+ * and killed last: meanwhile it neither starts processes nor reacts to those that end.
  */
 export function killAll(pid: number): void {
   process.kill(pid, 'SIGSTOP');

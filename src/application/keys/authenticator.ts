@@ -51,7 +51,7 @@ export class Authenticator {
     addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
   }
 
-  /** Stores the uses noted since the last call. If that fails they are lost: stored already, they would count twice. */
+  /** Stores the uses noted since the last call; if that fails, drops them, so that none can count twice. */
   async recordUses(): Promise<void> {
     const uses = [...this.unrecorded.values()];
     this.unrecorded.clear();

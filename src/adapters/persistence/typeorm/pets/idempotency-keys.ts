@@ -102,7 +102,7 @@ async function addInTransaction(manager: EntityManager, additions: readonly Addi
   const missing = additions.filter((each, i) => !isStored(each, i));
   if (missing.length === 0) {
     const { rewriteKey } = dialectOf(manager.dataSource);
-    // InnoDB unlocks a row before its commit is on disk. A commit of ours, if it writes, waits for all earlier ones.
+    // InnoDB shows a commit before it is on disk. If this transaction writes, its own commit flushes that one, too.
     if (rewriteKey)
       await query(manager, (bind) => `${insert('idempotency_key', [sent[0]!, sent[0]!], bind)} ${rewriteKey}`);
     return stored;
