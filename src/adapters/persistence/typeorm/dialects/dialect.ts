@@ -59,10 +59,8 @@ export interface Dialect {
   readonly triggers: string;
   /** Selects a `Finding` for each way in which the database, with its schema, should be configured otherwise. */
   readonly findings?: string;
-  /** Selects as `last` the highest id that was generated for a table, that of a deleted row too. */
-  lastId(table: string): string;
-  /** Makes the next generated id of an empty table higher than this one, in the transaction. */
-  continueIds(table: string, last: bigint): readonly string[];
+  /** Selects as `last` the highest id that was generated for a pet, that of a deleted one too. */
+  readonly lastId: string;
   /** Inserts pets and returns their `id`s. On a server it commits by itself, durably; it inserts all or none. */
   insertPets(pets: readonly Row[], bind: BindParameter): string;
   /**

@@ -11,11 +11,10 @@ export function dialectOf({ options: { type } }: DataSource): Dialect {
   return DIALECTS[type === 'better-sqlite3' ? 'sqlite' : (type as 'postgres' | 'mariadb')];
 }
 
-/** Runs a statement whose parameters are bound while its text is written, in the dialect of the database. */
-export function query<Row>(
-  manager: EntityManager,
-  write: (bind: BindParameter, dialect: Dialect) => string,
-): Promise<Row[]> {
+/** Writes the text of a statement in the dialect of a database, and binds its parameters meanwhile. */
+export type Write = (bind: BindParameter, dialect: Dialect) => string;
+
+export function query<Row>(manager: EntityManager, write: Write): Promise<Row[]> {
   const parameters: unknown[] = [];
   const { dataSource } = manager;
   const bind = (value: unknown) => dataSource.driver.createParameter('', parameters.push(value) - 1);

@@ -12,11 +12,7 @@ export const sqlite: Dialect = {
   lockSchema: 'PRAGMA user_version = 0',
   lockHolder: `SELECT 'another process' AS text`,
   triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
-  lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
-  continueIds: (table, last) => [
-    `DELETE FROM sqlite_sequence WHERE name = '${table}'`,
-    `INSERT INTO sqlite_sequence VALUES ('${table}', ${last})`,
-  ],
+  lastId: `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = 'pet'`,
 
   insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
   // The transaction, which has begun as a write, keeps others from storing keys.

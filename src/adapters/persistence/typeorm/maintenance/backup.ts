@@ -4,6 +4,7 @@ import Libsql from 'libsql';
 import { DataSource, QueryFailedError } from 'typeorm';
 import { quoted, UsageError } from '../../../../application/errors.js';
 import { collectGarbage, createFolder, giveOwnerOf, requireDatabase } from '../../sqlite-file.js';
+import { query } from '../dialects/dialects.js';
 import { driverMessage } from '../failures.js';
 import { requireSchema, withDatabase } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
@@ -86,7 +87,7 @@ async function verify(copy: string, original: string): Promise<Contents> {
       throw new UsageError(`${quoted(original)} is damaged: ${found?.integrity_check}.`);
     await requireSchema(source, quoted(original));
     await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
-    return contentsOf(source.manager);
+    return contentsOf((write) => query(source.manager, write));
   });
   flush(copy);
   return contents;

@@ -1,16 +1,19 @@
-import { DataSource, EntityManager, EntityMetadata } from 'typeorm';
+import { DataSource, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { PersistentUrl } from '../../database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
 import { about } from '../data-source.js';
 import { insert } from '../dialects/dialect.js';
-import { dialectOf, query } from '../dialects/dialects.js';
+import { dialectOf, query, Write } from '../dialects/dialects.js';
 import { migrate, requireSchema, withDatabase } from '../schema.js';
 
 /** How many rows are read and written at a time. */
 const BATCH = 500;
 
 type Row = Readonly<Record<string, string | bigint | number | null>>;
+
+/** Runs a statement on one of the databases. */
+type Run = (write: Write) => Promise<Row[]>;
 
 /** How many rows a database has. */
 export interface Contents {
@@ -33,32 +36,26 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Prom
       await manager.query(dialectOf(target).begin);
       // Of two copies into one database the second waits, and then finds it filled.
       await manager.query(dialectOf(target).lockSchema);
-      for (const table of source.entityMetadatas) await copyTable(from, table, source.manager, manager);
-      const contents = await contentsOf(manager);
+      const onSource: Run = (write) => about(from, query(source.manager, write));
+      const onTarget: Run = (write) => query(manager, write);
+      for (const table of source.entityMetadatas) await copyTable(table, onSource, onTarget);
+      const contents = await contentsOf(onTarget);
       await manager.query('COMMIT');
       return contents;
     });
   return withDatabase(from, fill);
 }
 
-async function copyTable(
-  from: PersistentUrl,
-  table: EntityMetadata,
-  source: EntityManager,
-  target: EntityManager,
-): Promise<void> {
+async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run): Promise<void> {
   const { tableName, generatedColumns } = table;
-  if ((await countRows(target, tableName)) > 0)
+  if ((await countRows(onTarget, tableName)) > 0)
     throw new UsageError(
       `The target is not empty: its table ${tableName} has rows, maybe of another copy that has just ended. ` +
         'Nothing was copied. Start the service with it to see what it contains, or copy into another database.',
     );
-  const lastId = () => source.query<Row[]>(dialectOf(source.dataSource).lastId(tableName));
-  const [row] = generatedColumns.length > 0 ? await about(from, lastId()) : [];
-  const last = BigInt(row?.last ?? 0);
-  if (last > 0n) for (const sql of dialectOf(target.dataSource).continueIds(tableName, last)) await target.query(sql);
-  for await (const rows of batches(from, source, table)) await query(target, (bind) => insert(tableName, rows, bind));
-  const [read, written] = [await about(from, countRows(source, tableName)), await countRows(target, tableName)];
+  if (generatedColumns.length > 0) await continueIds(onSource, onTarget);
+  for await (const rows of batches(onSource, table)) await onTarget((bind) => insert(tableName, rows, bind));
+  const [read, written] = [await countRows(onSource, tableName), await countRows(onTarget, tableName)];
   if (read !== written)
     throw new UsageError(
       `Verification failed: table ${tableName} has ${read} rows in the source, ${written} in the target. ` +
@@ -66,36 +63,42 @@ async function copyTable(
     );
 }
 
-export async function contentsOf(manager: EntityManager): Promise<Contents> {
-  return { pets: await countRows(manager, 'pet'), keys: await countRows(manager, 'api_key') };
+/** Makes the next id of a pet higher than every id of the source, that of a deleted pet too. */
+async function continueIds(onSource: Run, onTarget: Run): Promise<void> {
+  const [row] = await onSource((_bind, { lastId }) => lastId);
+  const id = BigInt(row?.last ?? 0);
+  if (id === 0n) return;
+  await onTarget((bind) => insert('pet', [{ id, name: '', category_id: 0, status: '' }], bind));
+  // Where there is no `skipIds`, the INSERT itself has done it.
+  await onTarget((_bind, { skipIds = 'SELECT 1' }) => skipIds);
+  await onTarget(() => 'DELETE FROM pet');
 }
 
-async function countRows(manager: EntityManager, table: string): Promise<number> {
-  const [row] = await manager.query<Row[]>(`SELECT count(*) AS count FROM ${table}`);
+export async function contentsOf(run: Run): Promise<Contents> {
+  return { pets: await countRows(run, 'pet'), keys: await countRows(run, 'api_key') };
+}
+
+async function countRows(run: Run, table: string): Promise<number> {
+  const [row] = await run(() => `SELECT count(*) AS count FROM ${table}`);
   return Number(row?.count);
 }
 
 /** The rows of a table in the order of its primary key. */
-async function* batches(from: PersistentUrl, manager: EntityManager, table: EntityMetadata): AsyncGenerator<Row[]> {
+async function* batches(run: Run, table: EntityMetadata): AsyncGenerator<Row[]> {
   const columns = table.columns.map(({ databaseName }) => databaseName).join(', ');
   const key = table.primaryColumns.map(({ databaseName }) => databaseName);
-  let last: Row | undefined;
-  // After the last row come those that share all but the last column of the key with it, then those that share fewer:
-  // `scope = 'b' AND token > 'x'`, then `scope > 'b'`. MariaDB would read too many rows for each batch if one condition
-  // compared all columns, or if ORDER BY had the shared ones, too.
-  for (let shared = 0; shared >= 0; shared--) {
-    const compared = last ? key.slice(0, shared + 1) : [];
-    const next = query<Row>(manager, (bind) => {
+  let rows: Row[] = [];
+  do {
+    const last = rows.at(-1);
+    rows = await run((bind) => {
       // MariaDB would compare an int64 that comes as text in floating point.
       const value = (name: string) => bind(name === 'id' ? BigInt(last![name]!) : last![name]);
-      const after = compared.map((name, i) => `AND ${name} ${i < shared ? '=' : '>'} ${value(name)}`);
-      return `SELECT ${columns} FROM ${table.tableName} WHERE 1 = 1 ${after.join(' ')}
-        ORDER BY ${key.slice(shared).join(', ')} LIMIT ${BATCH}`;
+      const isAfter = (name: string, i: number) =>
+        [...key.slice(0, i).map((shared) => `${shared} = ${value(shared)}`), `${name} > ${value(name)}`].join(' AND ');
+      // In two forms: SQLite and PostgreSQL walk the index by the first alone, MariaDB by the second.
+      const rest = () => `WHERE (${key.join()}) > (${key.map(value).join()}) AND (${key.map(isAfter).join(' OR ')})`;
+      return `SELECT ${columns} FROM ${table.tableName} ${last ? rest() : ''} ORDER BY ${key.join()} LIMIT ${BATCH}`;
     });
-    const rows = await about(from, next);
-    if (rows.length === 0) continue;
-    yield rows;
-    last = rows.at(-1);
-    shared = key.length;
-  }
+    if (rows.length > 0) yield rows;
+  } while (rows.length === BATCH);
 }
