@@ -54,5 +54,7 @@ export function driverMessage(error: unknown): string {
 }
 
 function ruleOf(dialect: Dialect, { driverError }: QueryFailedError<DriverError>): FailureRule | undefined {
-  return dialect.failures.find(([codes]) => codes.test(dialect.codeOf(driverError)));
+  const { code, errno, sqlState, where } = driverError;
+  const text = [code, errno, sqlState, where].join(' ');
+  return dialect.failures.find(([codes]) => codes.test(text));
 }

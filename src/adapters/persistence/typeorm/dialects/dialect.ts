@@ -25,7 +25,10 @@ export type Failure =
 /** The error of a driver, as far as it tells what went wrong. */
 export type DriverError = Error & Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
 
-/** Codes of errors, what they mean and, if only the operator can mend it, what would be right, as a sentence. */
+/**
+ * Errors by their `code errno sqlState where`, of which each driver has some; what they mean and, if only the operator
+ * can mend it, what would be right, as a sentence.
+ */
 export type FailureRule = readonly [
   codes: RegExp,
   failure: Failure,
@@ -85,8 +88,6 @@ export interface Dialect {
   lists?(columns: string, queries: readonly PetQuery[], bind: BindParameter): string;
   /** What the codes of errors mean, by the first rule that matches; without one, the database is unavailable. */
   readonly failures: readonly FailureRule[];
-  /** The code of an error, and what else the rules of this dialect tell errors apart by. */
-  codeOf(error: DriverError): string;
   /**
    * Closes a connection that is broken, or busy with a statement that timed out. Absent for SQLite, whose
    * two connections must stay open.

@@ -64,25 +64,23 @@ export const mariadb: Dialect = {
 
   // By errno and SQLSTATE: https://mariadb.com/kb/en/mariadb-error-code-reference/
   failures: [
-    [/^1062 /, 'duplicate'],
+    [/ 1062 /, 'duplicate'],
     // A row that changed since it was read, and a deadlock.
-    [/^(1020|1213) /, 'conflict'],
-    [/^1205 /, 'rowLocked'],
-    [/^(1045|1698|4151) /, 'misconfigured', ({ host }) => `The user and the password must be those of ${host}.`],
-    [/^1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE \`${database}\`.`],
+    [/ (1020|1213) /, 'conflict'],
+    [/ 1205 /, 'rowLocked'],
+    [/ (1045|1698|4151) /, 'misconfigured', ({ host }) => `The user and the password must be those of ${host}.`],
+    [/ 1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE \`${database}\`.`],
     [
-      /^(1044|1142|1143|1227) /,
+      / (1044|1142|1143|1227) /,
       'misconfigured',
       ({ database, user }) =>
         `An administrator grants it: GRANT SELECT, INSERT, UPDATE, DELETE ON \`${database}\`.* TO \`${user}\`. ` +
         'Migrations need ALL.',
     ],
     // Limits of the account, which share their SQLSTATE with wrong statements.
-    [/^(1203|1226) /, 'unavailable'],
-    [/ (0A|2[0-4]|4[25])/, undefined],
+    [/ (1203|1226) /, 'unavailable'],
+    [/ (0A|2[0-4]|4[25])\w{3} /, undefined],
   ],
-
-  codeOf: ({ errno, sqlState }) => `${String(errno)} ${String(sqlState)}`,
 
   discard: (connection) => (connection as PoolConnection).destroy(),
 };

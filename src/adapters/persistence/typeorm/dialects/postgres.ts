@@ -155,8 +155,9 @@ export const postgres: Dialect = {
   // By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html
   failures: [
     [/^23505/, 'duplicate'],
-    [/^55P03 of a row/, 'rowLocked'],
-    // With 55P03 without a row another lock timed out, such as that of a table while it is extended.
+    // With the place of a row, such as (0,1), in its context.
+    [/^55P03 .*\(\d+,\d+\)/s, 'rowLocked'],
+    // 55P03 without a row: another lock timed out, such as that of a table while it is extended.
     [/^(40001|40P01|55P03)/, 'conflict'],
     [
       /^28/,
@@ -178,9 +179,6 @@ export const postgres: Dialect = {
     // The other errors of statements.
     [/^(0A|2[0-4]|42|P0|XX)/, undefined],
   ],
-
-  // With the place of a row, such as (0,1), in its context the lock is that of a row, not of a table.
-  codeOf: ({ code, where }) => `${String(code)}${/\(\d+,\d+\)/.test(String(where)) ? ' of a row' : ''}`,
 
   discard: (connection) => void (connection as Client).end().catch(() => undefined),
 };

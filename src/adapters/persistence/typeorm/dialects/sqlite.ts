@@ -43,8 +43,6 @@ export const sqlite: Dialect = {
     [/^/, undefined],
   ],
 
-  codeOf: ({ code }) => String(code),
-
   versionOf(connection: unknown) {
     const statement = (connection as Libsql.Database).prepare('PRAGMA data_version').raw();
     return () => Number((statement.get() as [bigint])[0]);
