@@ -44,21 +44,15 @@ export class Batcher<Item, Result> {
     const enqueue = (until: number) =>
       new Promise<Result>((resolve, reject) => {
         this.pending.push({ item, deadline: until, trace: new AsyncResource('Batcher'), resolve, reject });
-        this.schedule();
+        void this.flush();
       });
     return this.database.admit(enqueue, deadline);
   }
 
-  private schedule(): void {
+  /** Processes a batch, and then the next one, unless the maximum is in flight. */
+  private async flush(): Promise<void> {
     if (this.inFlight >= this.maxInFlight) return;
     this.inFlight++;
-    void this.flush().finally(() => {
-      this.inFlight--;
-      if (this.pending.length > 0) this.schedule();
-    });
-  }
-
-  private async flush(): Promise<void> {
     await endOfTurn();
     await endOfTurn();
     const all = this.pending.splice(0, MAX_BATCH);
@@ -68,6 +62,8 @@ export class Batcher<Item, Result> {
     const latest = Math.max(...batch.map(({ deadline }) => deadline));
     // A batch belongs to the trace of its first item.
     await batch[0]?.trace.runInAsyncScope(() => this.run(batch, latest));
+    this.inFlight--;
+    if (this.pending.length > 0) void this.flush();
   }
 
   /** Processes a batch, and settles its items. */

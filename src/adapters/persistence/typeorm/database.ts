@@ -75,24 +75,23 @@ export class Database {
   }
 
   /** Runs work of a request with a deadline; rejects at once if too many are pending, which would fill the memory. */
-  admit<T>(
+  async admit<T>(
     work: (deadline: number) => Promise<T>,
     deadline = performance.now() + this.timeout,
     maxWaiting = this.limits.MAX_WAITING,
   ): Promise<T> {
-    if (this.pending >= maxWaiting) {
-      const error = new DatabaseUnavailable(`${maxWaiting} requests wait for the database already (MAX_WAITING).`);
-      this.state.logFailure(error);
-      return Promise.reject(error);
-    }
-    this.pending++;
-    const running = work(deadline);
-    const settled = () => void this.pending--;
-    void running.then(settled, settled);
-    return withTimeout(deadline - performance.now(), running).catch((error: Error) => {
+    try {
+      if (this.pending >= maxWaiting)
+        throw new DatabaseUnavailable(`${maxWaiting} requests wait for the database already (MAX_WAITING).`);
+      this.pending++;
+      const running = work(deadline);
+      const settled = () => void this.pending--;
+      void running.then(settled, settled);
+      return await withTimeout(deadline - performance.now(), running);
+    } catch (error) {
       if (error instanceof DatabaseUnavailable) this.state.logFailure(error);
       throw error;
-    });
+    }
   }
 
   /**
@@ -128,26 +127,20 @@ export class Database {
   private async runWithRetries<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     let retriesLeft = kind === 'read' ? RETRIES : 0;
     while (true) {
+      let isOpen = false;
       try {
-        await this.ensureOpen();
+        await this.state.open();
+        isOpen = true;
         return await this.runInOrder(kind, work, deadline);
       } catch (error) {
         const failure = failureOf(this.dialect, error);
-        if (failure === undefined || failure === 'duplicate') throw error;
+        // Whatever keeps the database from being opened is no fault of the request.
+        const isFinal = isOpen && (failure === undefined || failure === 'duplicate');
+        if (isFinal || error instanceof DatabaseUnavailable) throw error;
         const isRetried = failure === 'conflict' || (failure === 'unavailable' && retriesLeft-- > 0);
         if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline) throw this.unavailable(error);
         await delay(RETRY_PAUSE[failure]);
       }
-    }
-  }
-
-  /** Whatever keeps it from being opened is no fault of the request. */
-  private async ensureOpen(): Promise<void> {
-    try {
-      await this.state.open();
-    } catch (error) {
-      const isKnown = error instanceof DatabaseUnavailable || failureOf(this.dialect, error);
-      throw isKnown ? error : this.unavailable(error);
     }
   }
 
@@ -221,8 +214,16 @@ export class Database {
   private async connect(): Promise<void> {
     this.reads ??= await this.openPool();
     this.writes ??= await this.openPool();
-    // On a connection whose statements have no time limit.
-    if (await this.needsMigration()) await withSource(dataSourceOptions(this.url), migrate);
+    const isPending = async (manager: EntityManager) => {
+      const { pending, newer } = await compareMigrations(manager);
+      if (newer) this.report(newer);
+      if (pending.length === 0) await requireRights(manager);
+      return pending.length > 0;
+    };
+    const deadline = performance.now() + this.timeout;
+    // The migrations on a connection whose statements have no time limit.
+    if (await this.runOnConnection('autocommit', isPending, deadline))
+      await withSource(dataSourceOptions(this.url), migrate);
     // SQLite's only connection for reads: it comes from no pool, so it need not be released.
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
@@ -233,16 +234,5 @@ export class Database {
     // A statement of SQLite that waits for a lock would block the event loop.
     const statements = this.dialect.isServer ? [] : ['PRAGMA journal_mode = WAL', 'PRAGMA busy_timeout = 0'];
     return openDataSource(dataSourceOptions(this.url, poolSize, this.limits.STATEMENT_TIMEOUT), ...statements);
-  }
-
-  /** Whether migrations are pending. If none are, rejects if the role lacks a right. */
-  private needsMigration(): Promise<boolean> {
-    const compare = async (manager: EntityManager) => {
-      const { pending, newer } = await compareMigrations(manager);
-      if (newer) this.report(newer);
-      if (pending.length === 0) await requireRights(manager);
-      return pending.length > 0;
-    };
-    return this.runOnConnection('autocommit', compare, performance.now() + this.timeout);
   }
 }
