@@ -4,7 +4,7 @@ import type { Client } from 'pg';
 import { DataSource, DataSourceOptions } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { POOL_TIMEOUT, withTimeout } from '../../../application/timeout.js';
-import { PersistentUrl, Tls } from '../database-url.js';
+import { PersistentUrl } from '../database-url.js';
 import { DIALECTS } from './dialects/dialects.js';
 import { asConnectFailure, failureMessage, failureOf } from './failures.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
@@ -40,6 +40,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
     };
   }
   const { host, port, user: username, password, database, tls } = url;
+  const secure = { ca: tls?.ca, rejectUnauthorized: tls?.mode !== 'require' };
   const server = { ...common, host, port, username, password, database, poolSize };
   if (url.engine === 'postgres') {
     return {
@@ -47,9 +48,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
       type: 'postgres',
       // If the server asks for a password that is absent, pg never closes the connection. A wrong one is rejected.
       password: password || randomUUID(),
-      ssl: tls
-        ? { ...tlsOptions(tls), ...(tls.mode === 'verify-ca' && { checkServerIdentity: () => undefined }) }
-        : false,
+      ssl: tls ? { ...secure, ...(tls.mode === 'verify-ca' && { checkServerIdentity: () => undefined }) } : false,
       applicationName: 'petstore',
       extra: {
         connectionTimeoutMillis: POOL_TIMEOUT,
@@ -70,7 +69,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
     // With it, TypeORM passes the next one to mysql2 as the timeout of a query.
     enableQueryTimeout: statementTimeout !== undefined,
     maxQueryExecutionTime: statementTimeout,
-    ...(tls && { ssl: { ...tlsOptions(tls), verifyIdentity: tls.mode === 'verify-full' } }),
+    ...(tls && { ssl: { ...secure, verifyIdentity: tls.mode === 'verify-full' } }),
   };
 }
 
@@ -112,8 +111,4 @@ export async function about<T>(url: PersistentUrl, work: Promise<T>): Promise<T>
     if (!failureOf(DIALECTS[url.engine], error)) throw error;
     throw new UsageError(failureMessage(url, error), { cause: error });
   });
-}
-
-function tlsOptions({ mode, ca }: Tls) {
-  return { ca, rejectUnauthorized: mode !== 'require' };
 }

@@ -29,9 +29,14 @@ export async function withDatabase<T>(
 export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promise<string[]> {
   const dialect = dialectOf(source);
   const end = performance.now() + timeout;
+  await prepareConnection(source.manager);
   while (true) {
     try {
-      return await applyMigrations(source);
+      return await source.transaction(async (manager) => {
+        await manager.query(dialect.lockSchema);
+        const applied = await new MigrationExecutor(source, manager.queryRunner).executePendingMigrations();
+        return applied.map(({ name }) => name);
+      });
     } catch (error) {
       const failure = failureOf(dialect, error);
       if (failure !== 'rowLocked' && failure !== 'conflict') throw error;
@@ -43,15 +48,6 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
       await delay(LOCK_PAUSE);
     }
   }
-}
-
-async function applyMigrations(source: DataSource): Promise<string[]> {
-  await prepareConnection(source.manager);
-  return source.transaction(async (manager) => {
-    await manager.query(dialectOf(source).lockSchema);
-    const applied = await new MigrationExecutor(source, manager.queryRunner).executePendingMigrations();
-    return applied.map(({ name }) => name);
-  });
 }
 
 /** Rejects, with the error of the database, if the role lacks a right on a table that requests need. */
