@@ -4,6 +4,7 @@ import Libsql from 'libsql';
 import { DataSource, QueryFailedError } from 'typeorm';
 import { quoted, UsageError } from '../../../../application/errors.js';
 import { collectGarbage, createFolder, giveOwnerOf, requireDatabase } from '../../sqlite-file.js';
+import { dataSourceOptions, withSource } from '../data-source.js';
 import { query } from '../dialects/dialects.js';
 import { driverMessage } from '../failures.js';
 import { requireSchema, withDatabase } from '../schema.js';
@@ -66,12 +67,10 @@ async function withTemporary<T>(file: string, source: string, use: (made: string
   try {
     return await use(join(folder, 'store.sqlite'));
   } catch (error) {
-    // `withDatabase` names the temporary file.
-    const failed = error instanceof UsageError ? error.cause : error;
-    if (!(failed instanceof QueryFailedError)) throw error;
-    const { code } = failed.driverError as { code?: string };
+    if (!(error instanceof QueryFailedError)) throw error;
+    const { code } = error.driverError as { code?: string };
     const path = /^SQLITE_(FULL|CANTOPEN|IOERR_(?!READ|SHORT_READ))/.test(String(code)) ? file : source;
-    throw new UsageError(`${quoted(path)} cannot be used. ${driverMessage(failed)}`, { cause: failed });
+    throw new UsageError(`${quoted(path)} cannot be used. ${driverMessage(error)}`, { cause: error });
   } finally {
     // A file that is open may keep the folder from being removed.
     await collectGarbage();
@@ -81,7 +80,8 @@ async function withTemporary<T>(file: string, source: string, use: (made: string
 
 /** Verifies a copy of a database, flushes it without a log, and resolves to what it contains. */
 async function verify(copy: string, original: string): Promise<Contents> {
-  const contents = await withDatabase({ name: 'FILE', engine: 'sqlite', file: copy }, async (source) => {
+  const options = dataSourceOptions({ name: 'FILE', engine: 'sqlite', file: copy });
+  const contents = await withSource(options, async (source) => {
     const [found] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
     if (found?.integrity_check !== 'ok')
       throw new UsageError(`${quoted(original)} is damaged: ${found?.integrity_check}.`);
