@@ -4,7 +4,7 @@ import { quoted } from '../../../application/errors.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
 import type { Request } from '../request.js';
-import { describeValue, jsonMembers, type Member } from './json-object.js';
+import { describeValue, jsonMembers, type Member, valueOf } from './json-object.js';
 import { readJsonText } from './read-body.js';
 import { GIVEN } from './rules.js';
 
@@ -30,11 +30,12 @@ function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]
   // A declared property exists, whether it has a value or not.
   const fields = Object.keys(instance);
   // Reversed: of several values of a name `fromEntries` keeps the last, but the first is to be validated.
-  Object.assign(instance, Object.fromEntries(members.filter(([name]) => fields.includes(name)).toReversed()));
+  const known = members.filter(([name]) => fields.includes(name)).toReversed();
+  Object.assign(instance, Object.fromEntries(known.map(([name, token]) => [name, valueOf(token)])));
   const broken = new Map(validateSync(instance).map(({ property, constraints }) => [property, constraints]));
   const faults: (() => ApiError)[] = [];
   const given = new Set<string>();
-  for (const [name, value] of members) {
+  for (const [name, token] of members) {
     const [rule] = Object.values(broken.get(name) ?? {});
     if (!fields.includes(name)) {
       const message = () => `${quoted(name)} is not a field of this body.${didYouMean(name, fields)}`;
@@ -42,7 +43,7 @@ function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]
     } else if (given.has(name)) {
       faults.push(() => new ApiError('duplicate_field', `${name} must be given once.`));
     } else if (rule !== undefined) {
-      faults.push(() => new ApiError('invalid_field', `${rule.replace(GIVEN, () => describeValue(value))}.`));
+      faults.push(() => new ApiError('invalid_field', `${rule.replace(GIVEN, () => describeValue(token))}.`));
     }
     given.add(name);
   }

@@ -2,16 +2,8 @@ import { quoted } from '../../../application/errors.js';
 import { int64FromLiteral } from '../../../domain/int64.js';
 import { ApiError } from '../errors/api-error.js';
 
-/** A number that is no int64, as it is written. */
-class NumberLiteral {
-  constructor(readonly text: string) {}
-}
-
-/**
- * The name of a member of an object, and its value: a string, boolean, null or bigint; `NumberLiteral` if a number is
- * no int64; `{}` or `[]` for an object or array.
- */
-export type Member = readonly [name: string, value: unknown];
+/** The name of a member of an object, and the first token of its value. */
+export type Member = readonly [name: string, token: string];
 
 /** A string, a bracket, a number, `true`, `false` or `null`; in valid JSON nothing else has a meaning. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]]|[^\s{}[\]:,"]+/g;
@@ -33,7 +25,7 @@ export function jsonMembers(text: string): Member[] {
   const tokens = text.match(TOKEN) ?? [];
   const [first = ''] = tokens;
   if (first !== '{') {
-    throw new ApiError('invalid_body', `The body must be a JSON object, not ${describeValue(valueOf(first))}.`);
+    throw new ApiError('invalid_body', `The body must be a JSON object, not ${describeValue(first)}.`);
   }
   const members: Member[] = [];
   let depth = 0;
@@ -42,7 +34,7 @@ export function jsonMembers(text: string): Member[] {
     if (token === '}' || token === ']') depth--;
     else if (depth === 1 && name === undefined) name = JSON.parse(token) as string;
     else if (depth === 1) {
-      members.push([name as string, valueOf(token)]);
+      members.push([name as string, token]);
       name = undefined;
     }
     if (token === '{' || token === '[') depth++;
@@ -50,17 +42,17 @@ export function jsonMembers(text: string): Member[] {
   return members;
 }
 
-/** A value as a message shows it. */
-export function describeValue(value: unknown): string {
-  if (typeof value === 'string') return quoted(value);
-  if (value instanceof NumberLiteral) return value.text.length > 40 ? `${value.text.slice(0, 40)}…` : value.text;
-  if (Array.isArray(value)) return 'an array';
-  return typeof value === 'object' && value !== null ? 'an object' : String(value);
-}
-
-/** A value by its first token. */
-function valueOf(token: string): unknown {
+/** The value that begins with a token. An int64 is a bigint; no rule accepts any other number. */
+export function valueOf(token: string): unknown {
   if (token === '{') return {};
   if (token === '[') return [];
-  return /^[-0-9]/.test(token) ? (int64FromLiteral(token) ?? new NumberLiteral(token)) : JSON.parse(token);
+  return int64FromLiteral(token) ?? JSON.parse(token);
+}
+
+/** The value that begins with a token as a message shows it; a number that is no int64 is shown as it is written. */
+export function describeValue(token: string): string {
+  if (token === '{') return 'an object';
+  if (token === '[') return 'an array';
+  if (token.startsWith('"')) return quoted(JSON.parse(token) as string);
+  return String(int64FromLiteral(token) ?? (token.length > 40 ? `${token.slice(0, 40)}…` : token));
 }
