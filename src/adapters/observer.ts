@@ -1,10 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-
-/** The ids of a trace and of the service's span in it, in hexadecimal (W3C Trace Context). */
-export interface TraceContext {
-  readonly traceId: string;
-  readonly spanId: string;
-}
+import type { Span } from '@opentelemetry/api';
 
 /** A finished request. Of what the client has sent it has the method and the restricted id; no query and no body. */
 export interface FinishedRequest {
@@ -25,13 +20,13 @@ export interface FinishedRequest {
   /** Whether the connection closed before the whole response was sent. */
   readonly aborted: boolean;
   /** Undefined if the request is not traced. */
-  readonly trace: TraceContext | undefined;
+  readonly span: Span | undefined;
 }
 
 /** Sees what the service does: the log, the metrics, the traces. */
 export interface Observer {
-  /** A request begins. Only one observer may have this method; it calls `handle` once, with the trace if any. */
-  begin?(request: IncomingMessage, handle: (trace?: TraceContext) => void): void;
+  /** A request begins. Only one observer may have this method; it calls `handle` once, with the span if any. */
+  begin?(request: IncomingMessage, handle: (span?: Span) => void): void;
   /** A request, parsed or not, has finished. */
   finish?(request: FinishedRequest): void;
   /** Runs a query, with its waits and retries. The summary is the operation and the table: `SELECT pet`. */

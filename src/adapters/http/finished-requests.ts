@@ -13,8 +13,8 @@ export function observeRequests(observers: readonly Observer[]) {
       for (const observer of observers) observer.finish?.(finished);
     });
     if (!tracing?.begin) return next();
-    tracing.begin(request, (trace) => {
-      request.context.trace = trace;
+    tracing.begin(request, (span) => {
+      request.context.span = span;
       next();
     });
   };
@@ -31,6 +31,6 @@ function finishedRequest({ method, route, context }: Request, response: Response
     duration: performance.now() - context.startedAt,
     key: context.key?.name,
     aborted: !response.writableFinished,
-    trace: context.trace,
+    span: context.span,
   };
 }

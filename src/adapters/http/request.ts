@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { Span } from '@opentelemetry/api';
 import express from 'express';
 import type { ApiKey } from '../../domain/keys/api-key.js';
-import type { TraceContext } from '../observer.js';
 import type { ApiError } from './errors/api-error.js';
 
 const ACCEPTED_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -32,8 +32,8 @@ export class RequestContext {
   /** The key that the guard has accepted. */
   key: ApiKey | undefined;
 
-  /** Where it stands in a trace, if it is traced. */
-  trace: TraceContext | undefined;
+  /** Its span, if it is traced. */
+  span: Span | undefined;
 
   constructor(
     headers: IncomingHttpHeaders,

@@ -32,7 +32,7 @@ export class Log implements LoggerService, Observer {
   }
 
   /** Logs a finished request, at debug if it is a successful health check. */
-  finish({ id, method, route, status, duration, key, aborted, trace }: FinishedRequest): void {
+  finish({ id, method, route, status, duration, key, aborted, span }: FinishedRequest): void {
     const level = route?.startsWith('/health/') && status < 400 ? 'debug' : 'info';
     if (!this.pino.isLevelEnabled(level)) return;
     // Not by pino, which takes three times as long. Only the name of a key can have a character that must be escaped.
@@ -43,6 +43,7 @@ export class Log implements LoggerService, Observer {
     line += `,"ms":${Math.round(duration * 1000) / 1000}`;
     if (key !== undefined) line += `,"key":${JSON.stringify(key)}`;
     if (aborted) line += ',"aborted":true';
+    const trace = span?.spanContext();
     if (trace) line += `,"trace_id":"${trace.traceId}","span_id":"${trace.spanId}"`;
     this.output.write(`${line}}\n`);
   }

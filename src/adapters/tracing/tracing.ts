@@ -23,7 +23,7 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
-import type { FinishedRequest, Observer, TraceContext } from '../observer.js';
+import type { FinishedRequest, Observer } from '../observer.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 /** How long a shutdown waits for the collector to accept the last spans, in milliseconds. */
@@ -50,7 +50,6 @@ export class Tracing implements Observer, OnApplicationShutdown {
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
   private readonly tracer = this.provider.getTracer('petstore', packageJson.version);
-  private readonly spans = new WeakMap<TraceContext, Span>();
   private readonly system: string;
 
   /** `engine` is the scheme of the database URL. */
@@ -60,7 +59,7 @@ export class Tracing implements Observer, OnApplicationShutdown {
   }
 
   /** Handles a request in a span, a child of the client's. Health checks are not traced. */
-  begin({ method = 'HTTP', url = '', headers }: IncomingMessage, handle: (trace?: TraceContext) => void): void {
+  begin({ method = 'HTTP', url = '', headers }: IncomingMessage, handle: (span?: Span) => void): void {
     const [path = ''] = url.split('?', 1);
     if (path.startsWith('/health/')) return context.with(ROOT_CONTEXT, handle);
     const attributes = {
@@ -71,14 +70,11 @@ export class Tracing implements Observer, OnApplicationShutdown {
     const parent = propagation.extract(ROOT_CONTEXT, headers);
     const span = this.tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
     // Of one that is not sampled the log names no trace, which nobody could find.
-    const started = span.isRecording() ? span.spanContext() : undefined;
-    if (started) this.spans.set(started, span);
-    context.with(trace.setSpan(parent, span), () => handle(started));
+    context.with(trace.setSpan(parent, span), () => handle(span.isRecording() ? span : undefined));
   }
 
   /** Ends the span of a request. */
-  finish({ trace: started, method, route, status, aborted }: FinishedRequest): void {
-    const span = started && this.spans.get(started);
+  finish({ span, method, route, status, aborted }: FinishedRequest): void {
     if (!span) return;
     if (route !== undefined) span.updateName(`${method} ${route}`).setAttribute(semconv.ATTR_HTTP_ROUTE, route);
     if (status > 0) span.setAttribute(semconv.ATTR_HTTP_RESPONSE_STATUS_CODE, status);
