@@ -82,12 +82,13 @@ describe('SQLite', () => {
     another.exec(`DROP TRIGGER discards;
       CREATE TRIGGER discards BEFORE INSERT ON pet WHEN NEW.name = 'Rex' BEGIN SELECT RAISE(IGNORE); END`);
     const adding = ['Rex', 'Bella', 'Max'].map((name) => pets.add(newPet({ name })));
-    for (const { status } of await Promise.allSettled(adding)) expect(status).toBe('rejected');
+    const outcomes = await Promise.allSettled(adding);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
     another.exec(`DROP TRIGGER discards;
       CREATE TRIGGER discards BEFORE INSERT ON idempotency_key BEGIN SELECT RAISE(IGNORE); END`);
     await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow('trigger');
-    // Their transaction was rolled back.
-    expect(await pets.list({ limit: 10 })).toEqual([]);
+    // Its transaction was rolled back.
+    expect((await pets.list({ limit: 10 })).map(({ name }) => name)).toEqual(['Max', 'Bella']);
   });
 
   it('adds once the write of another process has ended, and reads meanwhile', async () => {

@@ -79,6 +79,14 @@ describe.each([postgres, mariadb])('while $name cannot be reached', (kind) => {
     expect((await service.add(newPetJson())).status).toBe(201);
   });
 
+  it('a request that finds no tables is 503, and a later one creates them anew', async () => {
+    expect((await service.add(newPetJson())).status).toBe(201);
+    await rawQuery(store.url, 'DROP TABLE pet, api_key, key_use, idempotency_key, migrations');
+    expectUnavailable(await service.add(newPetJson()));
+    await expectRecovery(service);
+    expect(JSON.parse((await service.add(newPetJson())).body)).toMatchObject({ id: 1 });
+  });
+
   it('an add whose commit was not answered is 503, and with an idempotency key a retry gets its pet', async () => {
     const headers = { 'Idempotency-Key': 'lost' };
     const body = newPetJson({ name: '"lost"' });

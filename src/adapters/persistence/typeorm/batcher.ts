@@ -4,6 +4,7 @@ import { ClientError, databaseTimedOut } from '../../../application/errors.js';
 import { endOfTurn } from '../../../application/turn.js';
 import { observeCommit } from '../../observer.js';
 import { Database, WorkKind } from './database.js';
+import { RowsDiscarded } from './failures.js';
 
 interface Pending<Item, Result> {
   readonly item: Item;
@@ -15,6 +16,8 @@ interface Pending<Item, Result> {
 
 /** The maximum size of a batch, which bounds the wait of its first item. */
 const MAX_BATCH = 256;
+
+const FAULTS_OF_AN_ITEM = [QueryFailedError, ClientError, RowsDiscarded];
 
 /**
  * Items share a round trip if they arrive within two turns of the event loop, or while the maximum is in flight. None
@@ -28,8 +31,9 @@ export class Batcher<Item, Result> {
 
   /**
    * `work` processes a batch, and resolves to the results in the same order; an Error in the place of a result fails
-   * its item alone. If it rejects by the fault of an item, a `QueryFailedError` or `ClientError`, it must have changed
-   * nothing: the halves are run again, until that item fails alone. If the database fails, the whole batch does.
+   * its item alone. If it rejects by the fault of an item, a `QueryFailedError`, `ClientError` or `RowsDiscarded`, it
+   * must have changed nothing: the halves are run again, until that item fails alone. If the database fails, the whole
+   * batch does.
    */
   constructor(
     private readonly database: Database,
@@ -79,11 +83,11 @@ export class Batcher<Item, Result> {
         else resolve(result);
       }
     } catch (error) {
-      const isFaultOfAnItem = error instanceof QueryFailedError || error instanceof ClientError;
+      const isFaultOfAnItem = FAULTS_OF_AN_ITEM.some((kind) => error instanceof kind);
       if (batch.length === 1 || !isFaultOfAnItem) return batch.forEach(({ reject }) => reject(error as Error));
       const middle = batch.length >> 1;
-      await this.run(batch.slice(0, middle), deadline);
-      await this.run(batch.slice(middle), deadline);
+      // At once, as each may wait for a lock.
+      await Promise.all([this.run(batch.slice(0, middle), deadline), this.run(batch.slice(middle), deadline)]);
     }
   }
 }

@@ -37,9 +37,14 @@ export class DatabaseState {
     }
   }
 
+  /** Makes the next request open it again. */
+  reopen(): void {
+    this.opening = undefined;
+  }
+
   /** Rejects whoever opens it with this error for a second. Then the first request opens it anew, for all others. */
   pause(error: DatabaseUnavailable): void {
-    this.opening = undefined;
+    this.reopen();
     this.paused = { error, until: performance.now() + PAUSE };
   }
 

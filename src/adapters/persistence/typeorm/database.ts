@@ -66,7 +66,7 @@ export class Database {
       await this.state.open();
     } catch (error) {
       const failure = error instanceof DatabaseUnavailable ? 'unavailable' : failureOf(this.dialect, error);
-      const needsOperator = !failure || failure === 'misconfigured' || error instanceof NotUsable;
+      const needsOperator = !failure || ['misconfigured', 'missing'].includes(failure) || error instanceof NotUsable;
       // Otherwise it is down or busy: requests open it later.
       if (!needsOperator) return this.state.logFailure(this.unavailable(error));
       await this.close();
@@ -137,6 +137,7 @@ export class Database {
         // Whatever keeps the database from being opened is no fault of the request.
         const isFinal = isOpen && (failure === undefined || failure === 'duplicate');
         if (isFinal || error instanceof DatabaseUnavailable) throw error;
+        if (failure === 'missing') this.state.reopen();
         const isRetried = failure === 'conflict' || (failure === 'unavailable' && retriesLeft-- > 0);
         if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline) throw this.unavailable(error);
         await delay(RETRY_PAUSE[failure]);

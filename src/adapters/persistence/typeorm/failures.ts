@@ -12,6 +12,9 @@ import type { Dialect, DriverError, Examination, Failure, FailureRule } from './
 /** The server, or the role, cannot store every pet exactly and durably; the message says what would be right. */
 export class NotUsable extends UsageError {}
 
+/** A trigger or a rule has discarded rows of an INSERT. */
+export class RowsDiscarded extends Error {}
+
 /** Prepares a new connection; rejects with `NotUsable` if the service cannot use its server. */
 export async function prepareConnection(manager: EntityManager): Promise<Examination> {
   const dialect = dialectOf(manager.dataSource);

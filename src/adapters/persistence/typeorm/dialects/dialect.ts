@@ -14,6 +14,8 @@ export type Failure =
   | 'unavailable'
   /** Only its operator can mend it. */
   | 'misconfigured'
+  /** A table does not exist. To open the database again creates it, or says what is wrong. */
+  | 'missing'
   /** A deadlock, a serialization failure, a busy file or a lock held for a moment: a retry will succeed. */
   | 'conflict'
   /** The wait for the lock of a row timed out; on MariaDB, whose error is the same, maybe for that of a table. */

@@ -68,7 +68,12 @@ export const mariadb: Dialect = {
     // A row that changed since it was read, and a deadlock.
     [/ (1020|1213) /, 'conflict'],
     [/ 1205 /, 'rowLocked'],
-    [/ (1045|1698|4151) /, 'misconfigured', ({ host }) => `The user and the password must be those of ${host}.`],
+    [
+      / (1045|1130|1698|1820|1862|4151) /,
+      'misconfigured',
+      ({ host }) => `The user and the password must be those of ${host}, and the account must admit this client.`,
+    ],
+    [/ 1146 /, 'missing'],
     [/ 1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE \`${database}\`.`],
     [
       / (1044|1142|1143|1227) /,

@@ -176,6 +176,7 @@ export const postgres: Dialect = {
       ({ user }) => `The role must have a schema in its search_path: GRANT USAGE ON SCHEMA public TO "${user}".`,
     ],
     [/^42501/, 'misconfigured', grant],
+    [/^42P01/, 'missing'],
     // The other errors of statements.
     [/^(0A|2[0-4]|42|P0|XX)/, undefined],
   ],

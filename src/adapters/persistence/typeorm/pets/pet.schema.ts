@@ -4,7 +4,7 @@ import type { PersistentUrl } from '../../database-url.js';
 import { generatedId, int64 } from '../columns.js';
 import type { BindParameter, Dialect, Row } from '../dialects/dialect.js';
 import { dialectOf, query } from '../dialects/dialects.js';
-import { failureOf } from '../failures.js';
+import { failureOf, RowsDiscarded } from '../failures.js';
 
 /** The table `pet`, for checks of the schema and for copies, not for inserts: TypeORM's own rounds ids on SQLite. */
 export function petSchema(engine: PersistentUrl['engine']): EntitySchema<Pet> {
@@ -55,10 +55,10 @@ export async function withNextIds<T>(manager: EntityManager, run: () => Promise<
   }
 }
 
-/** Throws unless an INSERT has returned as many rows as it was to store. */
+/** Throws `RowsDiscarded` unless an INSERT has returned as many rows as it was to store. */
 export function requireStored(rows: readonly unknown[], count: number): void {
   if (rows.length === count) return;
-  throw new Error(`${rows.length} of ${count} rows were stored: a trigger or a rule discards some.`);
+  throw new RowsDiscarded(`${rows.length} of ${count} rows were stored: a trigger or a rule discards some.`);
 }
 
 /** Inserts pets in one statement; resolves to their ids, which ascend. */

@@ -1,0 +1,10 @@
+import { expect, it } from '@jest/globals';
+import { QueryFailedError } from 'typeorm';
+import { DIALECTS } from '../../src/adapters/persistence/typeorm/dialects/dialects.js';
+import { failureOf } from '../../src/adapters/persistence/typeorm/failures.js';
+
+// A server gives these only if no account matches the address of the client, or if a password has expired.
+it.each([1130, 1820, 1862])("MariaDB's error %i is for the operator to mend", (errno) => {
+  const error = Object.assign(new Error('Rejected.'), { code: 'ER_X', errno, sqlState: 'HY000' });
+  expect(failureOf(DIALECTS.mariadb, new QueryFailedError('CONNECT', undefined, error))).toBe('misconfigured');
+});
