@@ -23,7 +23,11 @@ const STEPS: readonly Step[] = [
   // Before there is a pet and after it.
   ...valid,
   ...valid,
-  ...FIELDS.flatMap(({ name, valid: values }) => values.map((value) => create(newPetJson({ [name]: value })))),
+  ...FIELDS.flatMap(({ name, valid: values }) =>
+    values.flatMap((value, i) =>
+      [{}, key(`${name}-${i}`)].map((headers) => create(newPetJson({ [name]: value }), headers)),
+    ),
+  ),
   ...['first', 'first', 'FIRST'].map((value) => create(newPetJson(), key(value))),
   create(newPetJson({ name: '"Other"' }), key('first')),
   create(newPetJson({ name: '"Other"' }), { ...key('first'), Authorization: `Bearer ${KEYS[1]}` }),

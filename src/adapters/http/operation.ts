@@ -21,7 +21,7 @@ interface QueryParameter {
   readonly description: string;
   readonly schema: SchemaObject | ReferenceObject;
   /** What an invalid value should be, such as `a number`; undefined if the value is valid. */
-  readonly fault?: (value: string) => string | undefined;
+  readonly expected?: (value: string) => string | undefined;
 }
 
 /** The query parameters of an operation, by name. */
@@ -81,9 +81,9 @@ export function parseQuery(query: Query, parameters: QueryParameters): Record<st
       continue;
     }
     const [first = '', ...others] = [value].flat() as string[];
-    const fault = parameter.fault?.(first);
-    if (fault !== undefined) {
-      faults.push(() => new ApiError('invalid_parameter', `${name} must be ${fault}, not ${quoted(first)}.`));
+    const expected = parameter.expected?.(first);
+    if (expected !== undefined) {
+      faults.push(() => new ApiError('invalid_parameter', `${name} must be ${expected}, not ${quoted(first)}.`));
     }
     if (others.length > 0) faults.push(() => new ApiError('repeated_parameter', `${name} must be given once.`));
     values[name] = first;

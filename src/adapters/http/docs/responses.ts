@@ -29,7 +29,6 @@ export const DEPRECATED = headerRefs({ Deprecation: 'Deprecation', Sunset: 'Suns
 
 /** The headers of responses of all operations, by status. */
 export const BY_STATUS: Readonly<Record<string, HeadersObject>> = {
-  201: headerRefs({ Location: 'Location' }),
   401: headerRefs({ 'WWW-Authenticate': 'Challenge' }),
   409: headerRefs({ 'Retry-After': 'RetryAfter' }),
   415: headerRefs({ Accept: 'AcceptedType', 'Accept-Encoding': 'AcceptedEncoding' }),

@@ -16,13 +16,13 @@ export const PAGE_QUERY: QueryParameters = {
   limit: {
     description: 'The maximum number of animals to return.',
     schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
-    fault: (text) =>
+    expected: (text) =>
       /^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= MAX_LIMIT ? undefined : `an integer from 1 to ${MAX_LIMIT}`,
   },
   status: {
     description: 'Return only animals with this status.',
     schema: PET_STATUS,
-    fault: (text) => (isPetStatus(text) ? undefined : `one of ${PET_STATUSES.join(', ')}`),
+    expected: (text) => (isPetStatus(text) ? undefined : `one of ${PET_STATUSES.join(', ')}`),
   },
   // `PetService` checks the value.
   cursor: {

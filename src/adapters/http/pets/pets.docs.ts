@@ -91,7 +91,7 @@ A client that retries, because a response can be lost, should send an \`Idempote
     description: 'The animal was added.',
     type: PetDto,
     example: EXAMPLE,
-    headers: headerRefs({ 'Idempotent-Replayed': 'Replayed' }),
+    headers: headerRefs({ Location: 'Location', 'Idempotent-Replayed': 'Replayed' }),
   }),
   ApiErrorResponse(
     'The body or a parameter is invalid. Nothing was stored. `message` names up to ten faults, `code` the first.',

@@ -50,8 +50,8 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.finds.add(id, deadline);
   }
 
-  list({ status, maxId = INT64_MAX, limit }: PetQuery, deadline?: number): Promise<readonly Pet[]> {
-    return this.lists.add({ status, maxId, limit }, deadline);
+  list(query: PetQuery, deadline?: number): Promise<readonly Pet[]> {
+    return this.lists.add({ ...query, maxId: query.maxId ?? INT64_MAX }, deadline);
   }
 
   version(): number | undefined {
@@ -98,8 +98,8 @@ async function addAll(manager: EntityManager, pets: readonly NewPet[]): Promise<
 
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
   const dialect = dialectOf(manager.dataSource);
-  const nameOf = ({ status, maxId }: PetQuery) => `${status} ${maxId}`;
   // Those that differ in their limit alone are cut from the longest.
+  const nameOf = (query: PetQuery) => JSON.stringify({ ...query, maxId: String(query.maxId), limit: undefined });
   const longest = new Map(queries.toSorted((a, b) => a.limit - b.limit).map((each) => [nameOf(each), each]));
   const walks = [...longest.values()];
   const lists: Pet[][] = walks.map(() => []);
