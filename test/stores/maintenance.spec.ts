@@ -293,13 +293,9 @@ describe('backup and restore', () => {
     ['its index', 'DROP INDEX pet_status_id'],
     ['its primary key', 'CREATE TABLE other AS SELECT * FROM pet; DROP TABLE pet; ALTER TABLE other RENAME TO pet'],
     ['a column of it', 'ALTER TABLE idempotency_key DROP COLUMN fingerprint'],
-    [
-      'tables that are safe from a trigger',
-      'CREATE TRIGGER discard BEFORE INSERT ON pet BEGIN SELECT RAISE(IGNORE); END',
-    ],
   ])('reject a backup without %s', async (_what, sql) => {
     await backup(store.url, target);
-    for (const each of sql.includes('TRIGGER') ? [sql] : sql.split('; ')) await rawQuery(`sqlite:${target}`, each);
+    for (const each of sql.split('; ')) await rawQuery(`sqlite:${target}`, each);
     await expect(restore(store.url, target)).rejects.toThrow(/must have the schema of this release\. [^"]+\.$/);
     expect(readdirSync(dirname(fileOf(store.url)))).toEqual(['test.sqlite']);
   });

@@ -60,8 +60,6 @@ export interface Dialect {
   readonly lockSchema: string;
   /** Selects as `text` who may hold the locks of the tables. */
   readonly lockHolder: string;
-  /** Selects the `name` of each trigger and rule, which could change or discard what is written. */
-  readonly triggers: string;
   /** Selects a `Finding` for each way in which the database, with its schema, should be configured otherwise. */
   readonly findings?: string;
   /** Selects as `last` the highest id that was generated for a pet, that of a deleted one too. */

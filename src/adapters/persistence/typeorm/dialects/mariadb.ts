@@ -37,7 +37,6 @@ export const mariadb: Dialect = {
   // Without the right PROCESS these are the connections of the same user only.
   lockHolder: `SELECT GROUP_CONCAT(CONCAT(user, '@', host, ' (id ', id, ')') ORDER BY time DESC SEPARATOR ' or ')
     AS text FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()`,
-  triggers: `SELECT trigger_name AS name FROM information_schema.triggers WHERE event_object_schema = DATABASE()`,
   lastId: `SELECT auto_increment - 1 AS last FROM information_schema.tables
     WHERE table_schema = DATABASE() AND table_name = 'pet'`,
 

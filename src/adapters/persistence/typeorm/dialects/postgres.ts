@@ -70,9 +70,6 @@ export const postgres: Dialect = {
     WHERE granted AND relation IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
       AND datname = current_database() AND pid <> pg_backend_pid()
     ORDER BY xact_start LIMIT 1`,
-  triggers: `SELECT tgname AS name FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
-      WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
-    UNION ALL SELECT rulename FROM pg_rules WHERE schemaname = current_schema()`,
   findings: `SELECT 'ids' AS name, 'fail' AS state,
       concat('A row of pet was inserted with its id, ', max(id), ', higher than the ids generated so far.') AS found,
       'Move the sequence: ' || 'SELECT setval(''pet_id_seq'', (SELECT max(id) FROM pet)).' AS advice

@@ -11,7 +11,6 @@ export const sqlite: Dialect = {
   // TypeORM begins the transaction of migrations without the lock of a write; a write that changes nothing takes it.
   lockSchema: 'PRAGMA user_version = 0',
   lockHolder: `SELECT 'another process' AS text`,
-  triggers: `SELECT name FROM sqlite_master WHERE type = 'trigger'`,
   lastId: `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = 'pet'`,
 
   insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
