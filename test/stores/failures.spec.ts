@@ -8,3 +8,10 @@ it.each([1130, 1820, 1862])("MariaDB's error %i is for the operator to mend", (e
   const error = Object.assign(new Error('Rejected.'), { code: 'ER_X', errno, sqlState: 'HY000' });
   expect(failureOf(DIALECTS.mariadb, new QueryFailedError('CONNECT', undefined, error))).toBe('misconfigured');
 });
+
+// Some poolers reject a connection with it when they are full.
+it("PostgreSQL's XX000 is the fault of a statement, but not in the place of one", () => {
+  const error = Object.assign(new Error('Rejected.'), { code: 'XX000' });
+  const meaning = (query: string) => failureOf(DIALECTS.postgres, new QueryFailedError(query, undefined, error));
+  expect([meaning('SELECT 1'), meaning('CONNECT')]).toEqual([undefined, 'unavailable']);
+});

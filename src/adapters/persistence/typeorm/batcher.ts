@@ -17,6 +17,7 @@ interface Pending<Item, Result> {
 /** The maximum size of a batch, which bounds the wait of its first item. */
 const MAX_BATCH = 256;
 
+/** The errors that one item of a batch may have caused. */
 const FAULTS_OF_AN_ITEM = [QueryFailedError, ClientError, RowsDiscarded];
 
 /**
@@ -31,9 +32,8 @@ export class Batcher<Item, Result> {
 
   /**
    * `work` processes a batch, and resolves to the results in the same order; an Error in the place of a result fails
-   * its item alone. If it rejects by the fault of an item, a `QueryFailedError`, `ClientError` or `RowsDiscarded`, it
-   * must have changed nothing: the halves are run again, until that item fails alone. If the database fails, the whole
-   * batch does.
+   * its item alone. If it rejects with one of `FAULTS_OF_AN_ITEM`, it must have changed nothing: both halves are run
+   * again, until the item fails alone. Any other error fails the whole batch.
    */
   constructor(
     private readonly database: Database,
@@ -83,10 +83,10 @@ export class Batcher<Item, Result> {
         else resolve(result);
       }
     } catch (error) {
-      const isFaultOfAnItem = FAULTS_OF_AN_ITEM.some((kind) => error instanceof kind);
+      const isFaultOfAnItem = FAULTS_OF_AN_ITEM.some((type) => error instanceof type);
       if (batch.length === 1 || !isFaultOfAnItem) return batch.forEach(({ reject }) => reject(error as Error));
       const middle = batch.length >> 1;
-      // At once, as each may wait for a lock.
+      // In parallel: each half may wait for a lock.
       await Promise.all([this.run(batch.slice(0, middle), deadline), this.run(batch.slice(middle), deadline)]);
     }
   }

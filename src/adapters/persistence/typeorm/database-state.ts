@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { DatabaseUnavailable } from '../../../application/errors.js';
 
-/** The backoff after a rejected login, since some servers lock accounts; in milliseconds. */
+/** For how long nothing is tried after an error that only the operator can mend: servers lock accounts. In ms. */
 const PAUSE = 1_000;
 
 /** How often the log repeats why requests fail, in milliseconds. */
@@ -23,7 +23,7 @@ export class DatabaseState {
     private readonly report: (message: string) => void,
   ) {}
 
-  /** Resolves once it is open. Opens it, unless that is done or under way; rejects at once while it is paused. */
+  /** Opens it unless it is open or opening; resolves once it is open. Rejects at once while it is paused. */
   async open(): Promise<void> {
     if (this.isClosed) throw new DatabaseUnavailable('The database is closed.');
     if (this.paused && performance.now() < this.paused.until) throw this.paused.error;
@@ -37,18 +37,13 @@ export class DatabaseState {
     }
   }
 
-  /** Makes the next request open it again. */
-  reopen(): void {
-    this.opening = undefined;
-  }
-
-  /** Rejects whoever opens it with this error for a second. Then the first request opens it anew, for all others. */
+  /** Makes `open` reject with this error for a second; the first call after that opens it again. */
   pause(error: DatabaseUnavailable): void {
-    this.reopen();
+    this.opening = undefined;
     this.paused = { error, until: performance.now() + PAUSE };
   }
 
-  /** Logs why a request has failed; the same reason once in five seconds, with how many requests it has failed. */
+  /** Logs why a request failed: each message at most once in five seconds, with how many requests failed since. */
   logFailure({ message }: DatabaseUnavailable): void {
     const now = performance.now();
     const { loggedAt, count } = this.failures.get(message) ?? { loggedAt: -Infinity, count: 0 };
@@ -57,7 +52,7 @@ export class DatabaseState {
     if (isDue) this.report(count > 0 ? `${message} Requests that failed since the last line: ${count + 1}.` : message);
   }
 
-  /** Lets nobody open it any more, and waits until it is not opening. */
+  /** Prevents further opening, and waits for one in progress. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.opening?.catch(() => undefined);

@@ -32,7 +32,7 @@ type Work<T> = (manager: EntityManager) => Promise<T>;
  */
 export class Database {
   readonly dialect: Dialect;
-  /** Reads have a pool of their own, so that writes that wait for locks cannot exhaust it. Set while it opens. */
+  /** Separate pools: writes that wait for locks must not block reads. Set by `connect`. */
   private reads: DataSource | undefined;
   private writes: DataSource | undefined;
   private readonly prepared = new WeakSet<object>();
@@ -58,16 +58,15 @@ export class Database {
   }
 
   /**
-   * Opens and migrates the database; rejects with `UsageError` if only its operator can make it usable. If it is down,
-   * requests open it.
+   * Opens and migrates the database. Rejects with `UsageError` if only its operator can make it usable. If it is down
+   * or busy, resolves all the same: requests open it later.
    */
   async open(): Promise<void> {
     try {
       await this.state.open();
     } catch (error) {
       const failure = error instanceof DatabaseUnavailable ? 'unavailable' : failureOf(this.dialect, error);
-      const needsOperator = !failure || ['misconfigured', 'missing'].includes(failure) || error instanceof NotUsable;
-      // Otherwise it is down or busy: requests open it later.
+      const needsOperator = !failure || failure === 'misconfigured' || error instanceof NotUsable;
       if (!needsOperator) return this.state.logFailure(this.unavailable(error));
       await this.close();
       throw failure ? new UsageError(failureMessage(this.url, error)) : error;
@@ -117,7 +116,8 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([this.state.close(), this.lastWrite]);
+    await this.state.close();
+    await this.lastWrite;
     this.readVersion = undefined;
     if (!this.dialect.isServer) await this.writes?.query('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined);
     for (const source of [this.reads, this.writes]) if (source) await untilClosed(source.destroy());
@@ -134,10 +134,9 @@ export class Database {
         return await this.runInOrder(kind, work, deadline);
       } catch (error) {
         const failure = failureOf(this.dialect, error);
-        // Whatever keeps the database from being opened is no fault of the request.
-        const isFinal = isOpen && (failure === undefined || failure === 'duplicate');
-        if (isFinal || error instanceof DatabaseUnavailable) throw error;
-        if (failure === 'missing') this.state.reopen();
+        // An error of opening the database is never the fault of a request.
+        const isFaultOfRequest = isOpen && (failure === undefined || failure === 'duplicate');
+        if (isFaultOfRequest || error instanceof DatabaseUnavailable) throw error;
         const isRetried = failure === 'conflict' || (failure === 'unavailable' && retriesLeft-- > 0);
         if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline) throw this.unavailable(error);
         await delay(RETRY_PAUSE[failure]);
@@ -153,7 +152,7 @@ export class Database {
     return running;
   }
 
-  /** Runs work on a connection. On a server, closes that at the deadline, which ends the statement in flight. */
+  /** Runs work on a connection. On a server, closes it at the deadline; the statement may still be executed. */
   private async runOnConnection<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     const runner = (kind === 'read' ? this.reads : this.writes)!.createQueryRunner();
     const connection = (await asConnectFailure(runner.connect()).catch((error) => this.failToConnect(error))) as object;
@@ -196,7 +195,7 @@ export class Database {
       const { discard } = this.dialect;
       const failure = failureOf(this.dialect, error);
       if (!discard || failure !== 'unavailable') await runner.query('ROLLBACK').catch(() => discard?.(connection));
-      // On SQLite, BEGIN fails in a transaction that an earlier failed ROLLBACK left open; this ROLLBACK has ended it.
+      // On SQLite: an earlier ROLLBACK failed, so BEGIN met an open transaction. This ROLLBACK has ended that.
       if (!hasBegun && !failure) throw this.unavailable(error);
       throw error;
     }
@@ -206,7 +205,7 @@ export class Database {
     return new DatabaseUnavailable(failureMessage(this.url, error));
   }
 
-  /** Rethrows an error of connecting; if only the operator can mend that, it is not tried again for a while. */
+  /** Rethrows an error of connecting. If only the operator can mend it, pauses further attempts. */
   private failToConnect(error: unknown): never {
     if (failureOf(this.dialect, error) === 'misconfigured') this.state.pause(this.unavailable(error));
     throw error;
@@ -222,7 +221,7 @@ export class Database {
       return pending.length > 0;
     };
     const deadline = performance.now() + this.timeout;
-    // The migrations on a connection whose statements have no time limit.
+    // Migrations run on a connection of their own, whose statements have no time limit.
     if (await this.runOnConnection('autocommit', isPending, deadline))
       await withSource(dataSourceOptions(this.url), migrate);
     // SQLite's only connection for reads: it comes from no pool, so it need not be released.

@@ -9,7 +9,7 @@ import { PersistentUrl, locationOf, ServerUrl } from '../database-url.js';
 import { DIALECTS, dialectOf } from './dialects/dialects.js';
 import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';
 
-/** The server, or the role, cannot store every pet exactly and durably; the message says what would be right. */
+/** The service cannot use the server or the role; the message says what to change. */
 export class NotUsable extends UsageError {}
 
 /** A trigger or a rule has discarded rows of an INSERT. */
@@ -24,22 +24,26 @@ export async function prepareConnection(manager: EntityManager): Promise<Examina
   return found;
 }
 
+/** What stands for the statement in an error of connecting. */
+const CONNECT = 'CONNECT';
+
 /** Wraps an error of connecting as that of a statement, so that `failureOf` classifies it. */
 export function asConnectFailure<T>(connection: Promise<T>): Promise<T> {
   return connection.catch((error: Error) => {
-    throw new QueryFailedError('CONNECT', undefined, error);
+    throw new QueryFailedError(CONNECT, undefined, error);
   });
 }
 
-/** TypeORM has released the runner of a broken connection, or a server cannot be used: another connection may work. */
+/** A server cannot be used, or TypeORM has released the runner of a broken connection: another connection may work. */
 const UNAVAILABLE = [NotUsable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 /** What an error means; undefined if the statement is wrong, or the error is not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure {
   if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
   if (!(error instanceof QueryFailedError)) return undefined;
-  const rule = ruleOf(dialect, error as QueryFailedError<DriverError>);
-  return rule ? rule[1] : 'unavailable';
+  const [, failure] = ruleOf(dialect, error as QueryFailedError<DriverError>) ?? [undefined, 'unavailable' as const];
+  // No statement is wrong if there was none.
+  return error.query === CONNECT ? (failure ?? 'unavailable') : failure;
 }
 
 /** Says which database has failed, what it has said and, if only its operator can mend that, what would be right. */

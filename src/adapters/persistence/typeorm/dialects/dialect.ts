@@ -8,17 +8,18 @@ export type BindParameter = (value: unknown) => string;
 /** The values of a row, by the names of their columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** The advice if a table does not exist. */
+export const RESTORE = 'Restore a backup, or let "petstore migrate" create the tables in an empty database.';
+
 /** What an error of a database means; undefined if the statement is wrong. */
 export type Failure =
-  /** It cannot be reached, or cannot execute the statement now: whether it has executed it is not known. */
+  /** It cannot be reached, or cannot execute the statement now. Whether the statement was executed is unknown. */
   | 'unavailable'
   /** Only its operator can mend it. */
   | 'misconfigured'
-  /** A table does not exist. To open the database again creates it, or says what is wrong. */
-  | 'missing'
   /** A deadlock, a serialization failure, a busy file or a lock held for a moment: a retry will succeed. */
   | 'conflict'
-  /** The wait for the lock of a row timed out; on MariaDB, whose error is the same, maybe for that of a table. */
+  /** The wait for the lock of a row timed out. MariaDB reports the lock of a table with the same error. */
   | 'rowLocked'
   /** A row with the same unique value exists. */
   | 'duplicate'
@@ -62,8 +63,10 @@ export interface Dialect {
   readonly lockHolder: string;
   /** Selects a `Finding` for each way in which the database, with its schema, should be configured otherwise. */
   readonly findings?: string;
-  /** Selects as `last` the highest id that was generated for a pet, that of a deleted one too. */
-  readonly lastId: string;
+  /** Selects as `last` the highest id that was generated for a table, that of a deleted row too. */
+  lastId(table: string): string;
+  /** Makes the next generated id of an empty table higher than this one, in the transaction. */
+  continueIds(table: string, last: bigint): readonly string[];
   /** Inserts pets and returns their `id`s. On a server it commits by itself, durably; it inserts all or none. */
   insertPets(pets: readonly Row[], bind: BindParameter): string;
   /**

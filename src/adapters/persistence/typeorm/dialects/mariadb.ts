@@ -1,5 +1,5 @@
 import { PoolConnection } from 'mysql2';
-import { Dialect, insert } from './dialect.js';
+import { Dialect, insert, RESTORE } from './dialect.js';
 
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
@@ -37,8 +37,10 @@ export const mariadb: Dialect = {
   // Without the right PROCESS these are the connections of the same user only.
   lockHolder: `SELECT GROUP_CONCAT(CONCAT(user, '@', host, ' (id ', id, ')') ORDER BY time DESC SEPARATOR ' or ')
     AS text FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()`,
-  lastId: `SELECT auto_increment - 1 AS last FROM information_schema.tables
-    WHERE table_schema = DATABASE() AND table_name = 'pet'`,
+  lastId: (table) => `SELECT auto_increment - 1 AS last FROM information_schema.tables
+    WHERE table_schema = DATABASE() AND table_name = '${table}'`,
+  // ALTER TABLE would commit. IGNORE fills the columns that have no default.
+  continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
   insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
   // Without a wait, which would be a second at least, also for the rest of the batch. RETURNING lists the stored row of
@@ -72,7 +74,7 @@ export const mariadb: Dialect = {
       'misconfigured',
       ({ host }) => `The user and the password must be those of ${host}, and the account must admit this client.`,
     ],
-    [/ 1146 /, 'missing'],
+    [/ 1146 /, 'misconfigured', () => RESTORE],
     [/ 1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE \`${database}\`.`],
     [
       / (1044|1142|1143|1227) /,

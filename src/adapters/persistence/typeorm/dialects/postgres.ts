@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../database-url.js';
-import { BindParameter, Dialect, DriverError, Row } from './dialect.js';
+import { BindParameter, Dialect, DriverError, RESTORE, Row } from './dialect.js';
 
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
@@ -79,8 +79,10 @@ export const postgres: Dialect = {
       format('ALTER ROLE %I SET client_connection_check_interval = ''1s''.', current_user)
     WHERE current_setting('client_connection_check_interval', true) = '0'`,
   // A row that was inserted with its id does not raise the sequence.
-  lastId: `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('pet', 'id')::regclass), max(id)) AS last
-    FROM pet`,
+  lastId: (table) =>
+    `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('${table}', 'id')::regclass), max(id)) AS last
+    FROM ${table}`,
+  continueIds: (table, last) => [`SELECT setval(pg_get_serial_sequence('${table}', 'id'), ${last})`],
 
   // One statement, not the three of a transaction: one round trip, and two fifths less of the client's CPU time than if
   // the three are pipelined. What reads a materialized CTE runs after it, so the commit has its setting.
@@ -158,7 +160,7 @@ export const postgres: Dialect = {
     [/^23505/, 'duplicate'],
     // With the place of a row, such as (0,1), in its context.
     [/^55P03 .*\(\d+,\d+\)/s, 'rowLocked'],
-    // 55P03 without a row: another lock timed out, such as that of a table while it is extended.
+    // 55P03 without a row: the lock of a table that is extended, or another waiter for the same row. Both end soon.
     [/^(40001|40P01|55P03)/, 'conflict'],
     [
       /^28/,
@@ -177,7 +179,7 @@ export const postgres: Dialect = {
       ({ user }) => `The role must have a schema in its search_path: GRANT USAGE ON SCHEMA public TO "${user}".`,
     ],
     [/^42501/, 'misconfigured', grant],
-    [/^42P01/, 'missing'],
+    [/^42P01/, 'misconfigured', () => RESTORE],
     // The other errors of statements.
     [/^(0A|2[0-4]|42|P0|XX)/, undefined],
   ],

@@ -11,7 +11,11 @@ export const sqlite: Dialect = {
   // TypeORM begins the transaction of migrations without the lock of a write; a write that changes nothing takes it.
   lockSchema: 'PRAGMA user_version = 0',
   lockHolder: `SELECT 'another process' AS text`,
-  lastId: `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = 'pet'`,
+  lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
+  continueIds: (table, last) => [
+    `DELETE FROM sqlite_sequence WHERE name = '${table}'`,
+    `INSERT INTO sqlite_sequence VALUES ('${table}', ${last})`,
+  ],
 
   insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
   // The transaction, which has begun as a write, keeps others from storing keys.

@@ -3,7 +3,7 @@ import { UsageError } from '../../../../application/errors.js';
 import { PersistentUrl } from '../../database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
 import { about } from '../data-source.js';
-import { insert } from '../dialects/dialect.js';
+import { Dialect, insert } from '../dialects/dialect.js';
 import { dialectOf, query, Write } from '../dialects/dialects.js';
 import { migrate, requireSchema, withDatabase } from '../schema.js';
 
@@ -38,7 +38,7 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Prom
       await manager.query(dialectOf(target).lockSchema);
       const onSource: Run = (write) => about(from, query(source.manager, write));
       const onTarget: Run = (write) => query(manager, write);
-      for (const table of source.entityMetadatas) await copyTable(table, onSource, onTarget);
+      for (const table of source.entityMetadatas) await copyTable(table, onSource, onTarget, dialectOf(target));
       const contents = await contentsOf(onTarget);
       await manager.query('COMMIT');
       return contents;
@@ -46,14 +46,16 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Prom
   return withDatabase(from, fill);
 }
 
-async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run): Promise<void> {
+async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run, target: Dialect): Promise<void> {
   const { tableName, generatedColumns } = table;
   if ((await countRows(onTarget, tableName)) > 0)
     throw new UsageError(
       `The target is not empty: its table ${tableName} has rows, maybe of another copy that has just ended. ` +
         'Nothing was copied. Start the service with it to see what it contains, or copy into another database.',
     );
-  if (generatedColumns.length > 0) await continueIds(onSource, onTarget);
+  const [row] = generatedColumns.length > 0 ? await onSource((_bind, dialect) => dialect.lastId(tableName)) : [];
+  const last = BigInt(row?.last ?? 0);
+  if (last > 0n) for (const statement of target.continueIds(tableName, last)) await onTarget(() => statement);
   for await (const rows of batches(onSource, table)) await onTarget((bind) => insert(tableName, rows, bind));
   const [read, written] = [await countRows(onSource, tableName), await countRows(onTarget, tableName)];
   if (read !== written)
@@ -61,17 +63,6 @@ async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run): P
       `Verification failed: table ${tableName} has ${read} rows in the source, ${written} in the target. ` +
         'Nothing was copied. Stop what writes to the source, then retry.',
     );
-}
-
-/** Makes the next id of a pet higher than every id of the source, that of a deleted pet too. */
-async function continueIds(onSource: Run, onTarget: Run): Promise<void> {
-  const [row] = await onSource((_bind, { lastId }) => lastId);
-  const id = BigInt(row?.last ?? 0);
-  if (id === 0n) return;
-  await onTarget((bind) => insert('pet', [{ id, name: '', category_id: 0, status: '' }], bind));
-  // Where there is no `skipIds`, the INSERT itself has done it.
-  await onTarget((_bind, { skipIds = 'SELECT 1' }) => skipIds);
-  await onTarget(() => 'DELETE FROM pet');
 }
 
 export async function contentsOf(run: Run): Promise<Contents> {
@@ -95,7 +86,7 @@ async function* batches(run: Run, table: EntityMetadata): AsyncGenerator<Row[]> 
       const value = (name: string) => bind(name === 'id' ? BigInt(last![name]!) : last![name]);
       const isAfter = (name: string, i: number) =>
         [...key.slice(0, i).map((shared) => `${shared} = ${value(shared)}`), `${name} > ${value(name)}`].join(' AND ');
-      // In two forms: SQLite and PostgreSQL walk the index by the first alone, MariaDB by the second.
+      // The same condition twice: SQLite and PostgreSQL walk the index by the first form, MariaDB by the second.
       const rest = () => `WHERE (${key.join()}) > (${key.map(value).join()}) AND (${key.map(isAfter).join(' OR ')})`;
       return `SELECT ${columns} FROM ${table.tableName} ${last ? rest() : ''} ORDER BY ${key.join()} LIMIT ${BATCH}`;
     });
