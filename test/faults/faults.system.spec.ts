@@ -60,7 +60,7 @@ describe.each([sqlite, postgres, mariadb])('two instances on a $name database', 
   );
 
   it.each([
-    ['[short] ', 2_000],
+    ['[short] ', 1_000],
     ['', CREATES],
   ])(
     '%screate one pet for each Idempotency-Key in %i creates while connections are killed, or the file is locked',

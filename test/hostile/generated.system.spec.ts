@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { attack } from './generated-run.js';
 import { ServiceUnderAttack } from './service-under-attack.js';
 
-/** How many requests are sent to each number of processes: 10 seconds' worth by default. */
-const REQUESTS = Number(process.env.GENERATED_REQUESTS ?? 20_000);
+/** How many requests are sent to each number of processes: 5 seconds' worth by default. */
+const REQUESTS = Number(process.env.GENERATED_REQUESTS ?? 10_000);
 
 /** The most memory that a process may take, in MB: that of 200 clients at a time. */
 const MEMORY = 400;
