@@ -71,7 +71,7 @@ let folder: string;
 let port: number;
 let key: string;
 
-/** To find the command takes npx ten times as long as to run it: only one page runs it. */
+/** Runs the command without npx, which takes ten times as long: only the blocks of one page use npx itself. */
 const NPX = 'npx() { [ "$1" = petstore ] && node dist/src/main.js "${@:2}"; }';
 let npx: string;
 

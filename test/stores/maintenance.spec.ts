@@ -85,6 +85,8 @@ describe('backup and restore', () => {
   it('bring everything back, the counter of the ids too, and keep what was there before', async () => {
     const opened = await store.open();
     const { pets } = opened;
+    // An operator's own trigger is no fault.
+    await rawQuery(store.url, 'CREATE TRIGGER audit AFTER INSERT ON pet BEGIN SELECT 1; END');
     await pets.add(newPet());
     const { pet: deleted } = await pets.add(newPet({ name: 'Rex' }));
     await rawQuery(store.url, `DELETE FROM pet WHERE name = 'Rex'`);

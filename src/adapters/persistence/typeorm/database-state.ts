@@ -1,7 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { DatabaseUnavailable } from '../../../application/errors.js';
 
-/** For how long nothing is tried after an error that only the operator can mend: servers lock accounts. In ms. */
+/**
+ * For how long a database is not opened again after an error that only its operator can mend, in milliseconds: some
+ * servers lock accounts after failed logins.
+ */
 const PAUSE = 1_000;
 
 /** How often the log repeats why requests fail, in milliseconds. */

@@ -9,7 +9,8 @@ export type BindParameter = (value: unknown) => string;
 export type Row = Readonly<Record<string, unknown>>;
 
 /** The advice if a table does not exist. */
-export const RESTORE = 'Restore a backup, or let "petstore migrate" create the tables in an empty database.';
+export const MISSING_TABLE_ADVICE =
+  'Restore a backup, or let "petstore migrate" create the tables in an empty database.';
 
 /** What an error of a database means; undefined if the statement is wrong. */
 export type Failure =
@@ -29,8 +30,8 @@ export type Failure =
 export type DriverError = Error & Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
 
 /**
- * Errors by their `code errno sqlState where`, of which each driver has some; what they mean and, if only the operator
- * can mend it, what would be right, as a sentence.
+ * Matches errors by the text `code errno sqlState where`, whose missing parts are empty; says what they mean and, if
+ * only the operator can mend it, what would be right, as a sentence.
  */
 export type FailureRule = readonly [
   codes: RegExp,

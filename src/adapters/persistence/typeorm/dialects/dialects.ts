@@ -11,9 +11,10 @@ export function dialectOf({ options: { type } }: DataSource): Dialect {
   return DIALECTS[type === 'better-sqlite3' ? 'sqlite' : (type as 'postgres' | 'mariadb')];
 }
 
-/** Writes the text of a statement in the dialect of a database, and binds its parameters meanwhile. */
+/** Returns a statement in the dialect of a database, and binds its parameters in the order of the text. */
 export type Write = (bind: BindParameter, dialect: Dialect) => string;
 
+/** Runs a statement. */
 export function query<Row>(manager: EntityManager, write: Write): Promise<Row[]> {
   const parameters: unknown[] = [];
   const { dataSource } = manager;

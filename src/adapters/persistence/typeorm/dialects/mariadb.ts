@@ -1,5 +1,5 @@
 import { PoolConnection } from 'mysql2';
-import { Dialect, insert, RESTORE } from './dialect.js';
+import { Dialect, insert, MISSING_TABLE_ADVICE } from './dialect.js';
 
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
@@ -74,7 +74,7 @@ export const mariadb: Dialect = {
       'misconfigured',
       ({ host }) => `The user and the password must be those of ${host}, and the account must admit this client.`,
     ],
-    [/ 1146 /, 'misconfigured', () => RESTORE],
+    [/ 1146 /, 'misconfigured', () => MISSING_TABLE_ADVICE],
     [/ 1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE \`${database}\`.`],
     [
       / (1044|1142|1143|1227) /,

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../database-url.js';
-import { BindParameter, Dialect, DriverError, RESTORE, Row } from './dialect.js';
+import { BindParameter, Dialect, DriverError, MISSING_TABLE_ADVICE, Row } from './dialect.js';
 
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
@@ -179,7 +179,7 @@ export const postgres: Dialect = {
       ({ user }) => `The role must have a schema in its search_path: GRANT USAGE ON SCHEMA public TO "${user}".`,
     ],
     [/^42501/, 'misconfigured', grant],
-    [/^42P01/, 'misconfigured', () => RESTORE],
+    [/^42P01/, 'misconfigured', () => MISSING_TABLE_ADVICE],
     // The other errors of statements.
     [/^(0A|2[0-4]|42|P0|XX)/, undefined],
   ],

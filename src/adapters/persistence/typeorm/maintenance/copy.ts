@@ -84,10 +84,10 @@ async function* batches(run: Run, table: EntityMetadata): AsyncGenerator<Row[]> 
     rows = await run((bind) => {
       // MariaDB would compare an int64 that comes as text in floating point.
       const value = (name: string) => bind(name === 'id' ? BigInt(last![name]!) : last![name]);
-      const isAfter = (name: string, i: number) =>
+      const after = (name: string, i: number) =>
         [...key.slice(0, i).map((shared) => `${shared} = ${value(shared)}`), `${name} > ${value(name)}`].join(' AND ');
       // The same condition twice: SQLite and PostgreSQL walk the index by the first form, MariaDB by the second.
-      const rest = () => `WHERE (${key.join()}) > (${key.map(value).join()}) AND (${key.map(isAfter).join(' OR ')})`;
+      const rest = () => `WHERE (${key.join()}) > (${key.map(value).join()}) AND (${key.map(after).join(' OR ')})`;
       return `SELECT ${columns} FROM ${table.tableName} ${last ? rest() : ''} ORDER BY ${key.join()} LIMIT ${BATCH}`;
     });
     if (rows.length > 0) yield rows;

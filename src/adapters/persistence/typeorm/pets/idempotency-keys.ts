@@ -3,8 +3,8 @@ import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../applica
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
 import { instant, int64 } from '../columns.js';
-import { BindParameter, Dialect, insert } from '../dialects/dialect.js';
-import { dialectOf, query } from '../dialects/dialects.js';
+import { insert } from '../dialects/dialect.js';
+import { dialectOf, query, type Write } from '../dialects/dialects.js';
 import { failureOf } from '../failures.js';
 import { findPets, insertPets, requireStored, toRow, withNextIds } from './pet.schema.js';
 
@@ -110,14 +110,14 @@ async function addInTransaction(manager: EntityManager, additions: readonly Addi
   const newPets = missing.map(({ pet }) => pet);
   const ids = await insertPets(manager, newPets);
   const added = missing.map(({ key }, i) => toKeyRow(key, ids[i]!));
-  const write = (bind: BindParameter, { replaceKeys }: Dialect) =>
+  const write: Write = (bind, { replaceKeys }) =>
     `${insert('idempotency_key', added, bind)} ${replaceKeys} RETURNING scope`;
   requireStored(await query(manager, write), added.length);
   return [...stored, ...added.map((row) => ({ ...row, is_new: true }))];
 }
 
 /** Runs the statement that locks keys. */
-async function claim<Row>(manager: EntityManager, write: (bind: BindParameter, dialect: Dialect) => string) {
+async function claim<Row>(manager: EntityManager, write: Write) {
   try {
     return await query<Row>(manager, write);
   } catch (error) {

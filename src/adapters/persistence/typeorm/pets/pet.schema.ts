@@ -2,8 +2,8 @@ import { EntityManager, EntitySchema } from 'typeorm';
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
 import type { PersistentUrl } from '../../database-url.js';
 import { generatedId, int64 } from '../columns.js';
-import type { BindParameter, Dialect, Row } from '../dialects/dialect.js';
-import { dialectOf, query } from '../dialects/dialects.js';
+import type { Row } from '../dialects/dialect.js';
+import { dialectOf, query, type Write } from '../dialects/dialects.js';
 import { failureOf, RowsDiscarded } from '../failures.js';
 
 /** The table `pet`, for checks of the schema and for copies, not for inserts: TypeORM's own rounds ids on SQLite. */
@@ -74,8 +74,7 @@ export async function insertPets(manager: EntityManager, pets: readonly NewPet[]
 /** The pets with these ids; undefined in the place of each that does not exist. */
 export async function findPets(manager: EntityManager, ids: readonly bigint[]): Promise<(Pet | undefined)[]> {
   const distinct = [...new Set(ids)];
-  const select = (bind: BindParameter, dialect: Dialect) =>
-    `SELECT ${PET_COLUMNS} FROM pet WHERE ${dialect.hasId(distinct, bind)}`;
+  const select: Write = (bind, dialect) => `SELECT ${PET_COLUMNS} FROM pet WHERE ${dialect.hasId(distinct, bind)}`;
   const pets = new Map((await query<PetRow>(manager, select)).map(toPet).map((pet) => [pet.id, pet]));
   return ids.map((id) => pets.get(id));
 }
