@@ -5,6 +5,12 @@ import { DEFAULT_STATUS, NewPet, Pet, PetStatus } from '../../domain/pets/pet.js
 import { CursorRejected, PetNotFound } from '../errors.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
 
+/**
+ * For how long an expired idempotency key is kept, in milliseconds: a request that arrived before may wait for the
+ * database, and the clock of its instance may be a minute behind.
+ */
+const DELETION_DELAY = 300_000;
+
 /** Which page to list. */
 export interface PageQuery {
   /** Only pets of this status; all pets if absent. */
@@ -72,9 +78,10 @@ export class PetService {
     return this.pets.check();
   }
 
-  /** Deletes a batch of the expired idempotency keys; resolves to whether it deleted any. */
+  /** Deletes a batch of the idempotency keys that no request can replay; resolves to whether it deleted any. */
   async deleteExpiredIdempotencyKeys(): Promise<boolean> {
-    return (await this.pets.deleteIdempotencyKeys(new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME))) > 0;
+    const before = new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME - DELETION_DELAY);
+    return (await this.pets.deleteIdempotencyKeys(before)) > 0;
   }
 }
 
