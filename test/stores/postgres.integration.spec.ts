@@ -193,6 +193,21 @@ describe('PostgreSQL', () => {
     expect(await pets.list({ limit: 10 })).toHaveLength(1);
   });
 
+  it('retries a create with an idempotency key whose id another transaction inserts', async () => {
+    const { pets } = await store.open();
+    const other = await connectTo(store.url);
+    for (const sql of [
+      'BEGIN',
+      `INSERT INTO pet (id, name, category_id, status) SELECT id, 'Rex', 1, 'sold' FROM generate_series(1, 9999) AS id`,
+    ])
+      await other.query(sql);
+    const adding = pets.add(newPet(), idempotencyKey());
+    // Longer than a key that another request holds is waited for.
+    await delay(2_000);
+    await other.end();
+    expect((await adding).replayed).toBe(false);
+  });
+
   it('rejects a pet if a trigger has discarded it, or its idempotency key', async () => {
     const { pets } = await store.open();
     const discard = `CREATE FUNCTION discard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`;

@@ -158,9 +158,9 @@ export const postgres: Dialect = {
   // By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html
   failures: [
     [/^23505/, 'duplicate'],
-    // With the place of a row, such as (0,1), in its context.
-    [/^55P03 .*\(\d+,\d+\)/s, 'rowLocked'],
-    // 55P03 without a row: the lock of a table that is extended, or another waiter for the same row. Both end soon.
+    // The row of a key, with its place, such as (0,1), and its table or index in the context.
+    [/^55P03 .*\(\d+,\d+\).*idempotency_key/s, 'rowLocked'],
+    // 55P03 for anything else: most often a table that is extended, or another waiter for the same row.
     [/^(40001|40P01|55P03)/, 'conflict'],
     [
       /^28/,
