@@ -18,9 +18,9 @@ export type Failure =
   | 'unavailable'
   /** Only its operator can mend it. */
   | 'misconfigured'
-  /** A deadlock, a serialization failure, a busy file or a lock held for a moment: a retry will succeed. */
+  /** A deadlock, a serialization failure, a busy file or a lock held for a moment: a retry may succeed. */
   | 'conflict'
-  /** The wait for the lock of a row timed out. MariaDB reports the lock of a table with the same error. */
+  /** The wait for the lock of an idempotency key timed out. MariaDB reports that of any lock with the same error. */
   | 'rowLocked'
   /** A row with the same unique value exists. */
   | 'duplicate'
@@ -76,11 +76,11 @@ export interface Dialect {
    * three statements of a transaction: `claimKeys`, `insertPets`, and an INSERT of keys with `replaceKeys`.
    */
   insertOnce?(rows: readonly Row[], bind: BindParameter): string;
-  /** Selects the keys that are stored of these, and keeps others from storing them until the transaction ends. */
+  /** Returns those of the keys that are stored, and keeps others from storing them until the transaction ends. */
   claimKeys?(keys: readonly Row[], bind: BindParameter): string;
   /** What follows the INSERT of claimed keys, to replace those that were stored. */
   readonly replaceKeys?: string;
-  /** Ends an INSERT that has a claimed key twice, to write it unchanged. Absent if every visible commit is durable. */
+  /** Ends an INSERT of a stored key, listed twice: writes it, unchanged. Absent if every visible commit is durable. */
   readonly rewriteKey?: string;
   /** Advances the sequence past the highest id; absent where a row that is inserted with its id does that. */
   readonly skipIds?: string;

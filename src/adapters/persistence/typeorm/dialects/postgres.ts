@@ -34,14 +34,14 @@ const KEY = { scope: 'text', token: 'text', fingerprint: 'text', created_at: 'te
 
 const PET_COLUMNS = Object.keys(PET).join(', ');
 
-/** Rows as one parameter, with these columns and the `place` of each. */
-function sent(rows: readonly Row[], columns: Readonly<Record<string, string>>, bind: BindParameter): string {
+/** A table `record` of rows that are one parameter, with these columns and the `place` of each row. */
+function records(rows: readonly Row[], columns: Readonly<Record<string, string>>, bind: BindParameter): string {
   const json = JSON.stringify(
     rows.map((row, place) => ({ ...row, place })),
     (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
   );
   const types = Object.entries({ ...columns, place: 'int' }).map((column) => column.join(' '));
-  return `json_to_recordset(${bind(json)}::json) AS sent (${types.join(', ')})`;
+  return `json_to_recordset(${bind(json)}::json) AS record (${types.join(', ')})`;
 }
 
 /** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
@@ -88,26 +88,26 @@ export const postgres: Dialect = {
   // the three are pipelined. What reads a materialized CTE runs after it, so the commit has its setting.
   insertPets: (pets, bind) => `WITH settings AS MATERIALIZED (SELECT ${DURABLE}), added AS (
       INSERT INTO pet (${PET_COLUMNS})
-      SELECT ${PET_COLUMNS} FROM settings, ${sent(pets, PET, bind)} ORDER BY place
+      SELECT ${PET_COLUMNS} FROM settings, ${records(pets, PET, bind)} ORDER BY place
       RETURNING id
     )
     SELECT id, 1 / (SELECT (count(*) = ${pets.length})::int FROM added) AS division_by_zero_if_any_is_discarded
     FROM added`,
 
-  // In the order of the keys, so that batches do not deadlock. A key that stays is written all the same: its replay
-  // waits for the synchronous standby, as the first request did. A key that another transaction holds is waited for 10
-  // ms, at most nine times while the batch is halved, since the rest of it waits, too. A pet is not visible if another
-  // transaction added it after this statement had begun, or if it was removed. Discarded keys are counted, because an
-  // outer join with `stored` takes four times as long.
+  // A key that another transaction holds is waited for 10 ms, at most nine times while the batch is halved, since the
+  // rest of it waits, too.
   insertOnce: (additions, bind) => `WITH settings AS MATERIALIZED (
       SELECT set_config('lock_timeout', '10', true), ${DURABLE}, pg_get_serial_sequence('pet', 'id')::regclass AS ids
     ),
     sent AS MATERIALIZED (
-      SELECT nextval(ids) AS pet_id, sent.* FROM settings, ${sent(additions, { ...KEY, ...PET }, bind)}
+      SELECT nextval(ids) AS pet_id, record.* FROM settings, ${records(additions, { ...KEY, ...PET }, bind)}
     ),
     stored AS (
       INSERT INTO idempotency_key AS old (scope, token, fingerprint, pet_id, created_at)
-      SELECT scope, token, fingerprint, pet_id, created_at FROM sent ORDER BY scope, token
+      SELECT scope, token, fingerprint, pet_id, created_at FROM sent
+      -- In one order everywhere, so that batches do not deadlock.
+      ORDER BY scope, token
+      -- A key that stays is written all the same: its replay waits for the synchronous standby, as the first request.
       ON CONFLICT (scope, token) DO UPDATE SET (fingerprint, pet_id, created_at) = (
         SELECT CASE WHEN stays THEN old.fingerprint ELSE excluded.fingerprint END,
           CASE WHEN stays THEN old.pet_id ELSE excluded.pet_id END,
@@ -124,8 +124,10 @@ export const postgres: Dialect = {
       RETURNING id
     )
     SELECT scope, token, stored.fingerprint, stored.pet_id, added.id IS NOT NULL AS is_new,
+      -- Not if it was removed, or committed after this statement had begun.
       EXISTS (SELECT FROM pet WHERE id = stored.pet_id) AS is_visible,
       1 / (stored.pet_id <> sent.pet_id OR added.id IS NOT NULL)::int AS division_by_zero_if_it_was_discarded,
+      -- Counted, because an outer join with "stored" takes four times as long.
       1 / (SELECT (count(*) = ${additions.length})::int FROM stored) AS division_by_zero_if_a_key_is_discarded
     FROM sent JOIN stored USING (scope, token) LEFT JOIN added ON added.id = stored.pet_id`,
 

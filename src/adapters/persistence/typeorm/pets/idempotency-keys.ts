@@ -1,4 +1,4 @@
-import { EntityManager, EntitySchema, EntitySchemaColumnOptions, In, LessThan, LessThanOrEqual } from 'typeorm';
+import { EntityManager, EntitySchema, EntitySchemaColumnOptions, LessThan, LessThanOrEqual } from 'typeorm';
 import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
@@ -35,7 +35,7 @@ export interface Addition {
   readonly key: IdempotencyKey;
 }
 
-/** A key as it is stored in the end, as the driver reads it. */
+/** A key as it is stored afterwards. */
 interface KeyRow {
   readonly scope: string;
   readonly token: string;
@@ -51,18 +51,19 @@ interface KeyRow {
  * result asks to try again.
  */
 export async function addOnce(manager: EntityManager, additions: readonly Addition[]): Promise<(Added | Error)[]> {
-  // The last one wins in a Map; of several additions with one key, the first is to be sent.
+  // Of several additions with one key, the first is added; in a Map the last one wins.
   const firsts = new Map(additions.toReversed().map((each) => [nameOf(each.key), each]));
-  const sent = additions.filter((each) => firsts.get(nameOf(each.key)) === each);
+  const isFirst = (addition: Addition) => firsts.get(nameOf(addition.key)) === addition;
   const add = dialectOf(manager.dataSource).insertOnce ? addInOneStatement : addInTransaction;
-  const stored = new Map((await add(manager, sent)).map((row) => [nameOfRow(row), row]));
+  const rows = await add(manager, additions.filter(isFirst));
+  const stored = new Map(rows.map((row) => [nameOfRow(row), row]));
   return additions.map((addition) => {
     const { pet, key } = addition;
     const row = stored.get(nameOf(key));
     if (!row) return new IdempotencyInProgress();
     if (row.fingerprint !== key.fingerprint) return new IdempotencyKeyReused();
     // The payload is that of the first request: the pet as it was added, whatever has changed since.
-    return { pet: { id: BigInt(row.pet_id), ...pet }, replayed: !row.is_new || firsts.get(nameOf(key)) !== addition };
+    return { pet: { id: BigInt(row.pet_id), ...pet }, replayed: !row.is_new || !isFirst(addition) };
   });
 }
 
@@ -73,27 +74,28 @@ async function addInOneStatement(manager: EntityManager, additions: readonly Add
   );
   // The statement itself fails if some keys are discarded, but selects nothing if all are.
   requireStored(stored, rows.length);
-  const unseen = stored.filter(({ is_new, is_visible }) => !is_new && !is_visible).map(({ pet_id }) => BigInt(pet_id));
+  const unseen = stored.filter(({ is_new, is_visible }) => !is_new && !is_visible);
   if (unseen.length === 0) return stored;
-  // Added after the statement had begun or, if it does not exist, removed by hand: its key is free in the next try.
-  const pets = await findPets(manager, unseen);
-  const removed = unseen.filter((_id, i) => !pets[i]);
+  // Committed after the statement had begun or, if it does not exist, removed by hand: its key is free in the next try.
+  const pets = await findPets(manager, unseen.map(petIdOf));
+  const removed = unseen.filter((_row, i) => !pets[i]);
   if (removed.length === 0) return stored;
   // If that fails, they are found again: the additions are committed, and must not be run again.
-  await manager.delete(IdempotencyKeySchema, { petId: In(removed) }).catch(() => undefined);
-  return stored.filter(({ pet_id }) => !removed.includes(BigInt(pet_id)));
+  const keys = removed.map((row) => ({ scope: row.scope, key: row.token, petId: petIdOf(row) }));
+  await manager.delete(IdempotencyKeySchema, keys).catch(() => undefined);
+  return stored.filter((row) => !removed.includes(row));
 }
 
 /** The same in the statements of a transaction. */
 async function addInTransaction(manager: EntityManager, additions: readonly Addition[]): Promise<KeyRow[]> {
   // In one order everywhere, so that batches do not deadlock.
   const keys = additions.map(({ key }) => key).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  const sent = keys.map((key) => toKeyRow(key, 0n));
-  const claimed = await claim<KeyRow & { readonly created_at: string }>(manager, (bind, dialect) =>
-    dialect.claimKeys!(sent, bind),
+  const keyRows = keys.map((key) => toKeyRow(key, 0n));
+  const claimed = await claim<Omit<KeyRow, 'is_new'> & { readonly created_at: string }>(manager, (bind, dialect) =>
+    dialect.claimKeys!(keyRows, bind),
   );
   const rows = new Map(claimed.map((row) => [nameOfRow(row), row]));
-  // 0 is that of a key that the claim has stored.
+  // 0 for a new key: MariaDB's claim stores it with that.
   const petIds = additions.map(({ key }) => BigInt(rows.get(nameOf(key))?.pet_id ?? 0));
   const pets = petIds.some((id) => id > 0n) ? await findPets(manager, petIds) : [];
   const isStored = ({ key }: Addition, i: number) =>
@@ -104,7 +106,7 @@ async function addInTransaction(manager: EntityManager, additions: readonly Addi
     const { rewriteKey } = dialectOf(manager.dataSource);
     // InnoDB shows a commit before it is on disk. If this transaction writes, its own commit flushes that one, too.
     if (rewriteKey)
-      await query(manager, (bind) => `${insert('idempotency_key', [sent[0]!, sent[0]!], bind)} ${rewriteKey}`);
+      await query(manager, (bind) => `${insert('idempotency_key', [keyRows[0]!, keyRows[0]!], bind)} ${rewriteKey}`);
     return stored;
   }
   const newPets = missing.map(({ pet }) => pet);
@@ -127,7 +129,9 @@ async function claim<Row>(manager: EntityManager, write: Write) {
 
 const nameOf = ({ scope, key }: Pick<IdempotencyKey, 'scope' | 'key'>): string => `${scope} ${key}`;
 
-const nameOfRow = ({ scope, token }: KeyRow): string => nameOf({ scope, key: token });
+const nameOfRow = ({ scope, token }: Pick<KeyRow, 'scope' | 'token'>): string => nameOf({ scope, key: token });
+
+const petIdOf = (row: KeyRow): bigint => BigInt(row.pet_id);
 
 function toKeyRow({ scope, key, fingerprint, at }: IdempotencyKey, petId: bigint) {
   return { scope, token: key, fingerprint, pet_id: petId, created_at: at.toISOString() };

@@ -14,7 +14,7 @@ import { findPets, insertPets, PET_COLUMNS, PetRow, toPet } from './pet.schema.j
 /** How long the database may take to answer a readiness check, in milliseconds. */
 const READY_TIMEOUT = 1_500;
 
-/** For how long a key that another request holds is tried again, and how often, in milliseconds. */
+/** For how long a key that another batch holds is tried again, and the pause before each try, in milliseconds. */
 const TWIN_TIMEOUT = 1_500;
 const TWIN_PAUSE = 50;
 
@@ -22,7 +22,7 @@ const TWIN_PAUSE = 50;
 export class TypeOrmPetRepository extends PetRepository {
   private readonly adds: Batcher<NewPet, Added>;
   private readonly addsOnce: Batcher<Addition, Added>;
-  /** For idempotency keys that another instance holds, so that they do not delay others again. */
+  /** For idempotency keys that another batch holds, so that they do not delay others again. */
   private readonly retries: Batcher<Addition, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
   private readonly lists: Batcher<PetQuery, readonly Pet[]>;
