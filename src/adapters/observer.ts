@@ -33,7 +33,7 @@ export interface Observer {
   query?<T>(summary: string, run: () => Promise<T>): Promise<T>;
   /** Runs a commit of so many creates. Its queries are part of it. */
   commit?<T>(pets: number, run: () => Promise<T>): Promise<T>;
-  /** Rate limits are shared with other instances, as long as `areShared` says so. */
+  /** Rate limits are shared with other instances while `areShared` says so. */
   shareLimits?(areShared: () => boolean): void;
 }
 

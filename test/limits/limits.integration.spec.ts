@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { KEY_RANDOM_LENGTH, keyText } from '../../src/domain/keys/api-key.js';
@@ -38,6 +40,9 @@ const guess = (index: number) => keyText(String(index).padStart(KEY_RANDOM_LENGT
 
 const warnings = (services: readonly RunningService[]) =>
   services.flatMap(({ lines }) => lines.filter(({ level }) => level === 'warn')).length;
+
+const recoveries = (services: readonly RunningService[]) =>
+  services.flatMap(({ lines }) => lines.filter(({ msg }) => String(msg).includes('is available again'))).length;
 
 describe('limits of several workers', () => {
   it('are those of one, whichever worker answers', async () => {
@@ -122,15 +127,51 @@ describe('limits in Redis', () => {
       [() => Promise.resolve(redis.signal('SIGSTOP')), () => Promise.resolve(redis.signal('SIGCONT'))],
       [() => redis.end('SIGKILL'), () => redis.start()],
     ] as const) {
-      const before = warnings(services);
+      const [before, recovered] = [warnings(services), recoveries(services)];
       await disturb();
       const all = await statuses(services, 4 * LIMIT, () => KEY);
       expect(count(all, 200) + count(all, 429)).toBe(4 * LIMIT);
       await until(() => warnings(services) > before);
       await recover();
-      await untilShared(services);
+      await until(async () => {
+        await untilShared(services);
+        return recoveries(services) > recovered;
+      });
     }
     for (const { log } of services) expect(log).not.toContain(PASSWORD);
+  });
+
+  it('are those of the instance while Redis answers with errors, which the log and the metrics say', async () => {
+    const port = await freePort();
+    const variables = { RATE_LIMIT: '2', AUTH_FAILURE_LIMIT: '9', RATE_LIMIT_URL: url, METRICS_PORT: String(port) };
+    const service = await serve(variables);
+    const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(await metrics()).toContain('\npetstore_limits_shared 1\n');
+    await client.config('SET', 'maxmemory', '1');
+    try {
+      const all = await statuses([service], 6, () => KEY);
+      expect([count(all, 200), count(all, 429)]).toEqual([2, 4]);
+      await until(() => /is not available \((OOM|EXECABORT)\): limits are not shared/.test(service.log));
+      expect(await metrics()).toContain('\npetstore_limits_shared 0\n');
+    } finally {
+      await client.config('SET', 'maxmemory', '0');
+    }
+    await until(async () => (await statuses([service], 1, () => KEY)) && recoveries([service]) === 1);
+    expect(await metrics()).toContain('\npetstore_limits_shared 1\n');
+    expect(warnings([service])).toBe(2);
+  });
+
+  it('are those of the instance while Redis loads its data, which does not delay the start', async () => {
+    const loading = createServer((socket) => {
+      socket.on('data', () => socket.write('$9\r\nloading:1\r\n')).on('error', () => undefined);
+    });
+    await once(loading.listen(0, '127.0.0.1'), 'listening');
+    const { port } = loading.address() as AddressInfo;
+    const service = await serve({ RATE_LIMIT: '2', RATE_LIMIT_URL: `redis://127.0.0.1:${port}` });
+    expect(count(await statuses([service], 6, () => KEY), 429)).toBe(4);
+    await until(() => warnings([service]) === 1);
+    await service.end('SIGTERM');
+    loading.close();
   });
 
   it.each([

@@ -80,7 +80,7 @@ export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationS
   shareLimits(areShared: () => boolean): void {
     new Gauge({
       name: 'petstore_limits_shared',
-      help: 'Whether rate limits are shared by all instances: 1, or 0 while Redis is unreachable.',
+      help: 'Whether rate limits are shared by all instances: 1, or 0 while Redis fails.',
       registers: [this.registry],
       aggregator: 'min',
       collect() {

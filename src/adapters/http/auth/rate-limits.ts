@@ -1,6 +1,5 @@
 import cluster from 'node:cluster';
 import type { OnApplicationShutdown } from '@nestjs/common';
-import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import { KeyRejected } from '../../../application/errors.js';
@@ -10,7 +9,10 @@ import type { Observer } from '../../observer.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';
 import type { Request, RequestContext } from '../request.js';
-import { connectRedis } from './redis.js';
+import { SharedRedis } from './redis.js';
+
+/** What is used of a limiter of rate-limiter-flexible. */
+type Limiter = Pick<RateLimiterAbstract, 'points' | 'consume' | 'get'>;
 
 /** What is limited: the requests of a key, or the failures of an address. */
 type Policy = 'key' | 'address';
@@ -31,32 +33,44 @@ export class RateLimits implements OnApplicationShutdown {
   });
 
   private constructor(
-    private readonly requests?: RateLimiterAbstract,
-    private readonly failures?: RateLimiterAbstract,
+    private readonly requests?: Limiter,
+    private readonly failures?: Limiter,
     /** Through which instances share the limits. */
-    private readonly redis?: Redis,
+    private readonly redis?: SharedRedis,
   ) {}
 
   static async open(settings: Settings, observers: readonly Observer[]): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
     const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
-    const redis = url === undefined ? undefined : await connectRedis(url);
-    if (redis) for (const observer of observers) observer.shareLimits?.(() => redis.status === 'ready');
-    const limiter = (name: string, points: number | undefined) => {
+    const redis = url === undefined ? undefined : await SharedRedis.connect(url);
+    if (redis) for (const observer of observers) observer.shareLimits?.(() => redis.isAvailable);
+    const limiter = (name: string, points: number | undefined): Limiter | undefined => {
       if (points === undefined) return undefined;
       const options = { keyPrefix: `petstore:${name}`, points, duration: WINDOW };
       const local = cluster.isWorker
         ? new RateLimiterCluster({ ...options, timeoutMs: 1_000 })
         : new RateLimiterMemory(options);
       if (!redis) return local;
-      return new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: local });
+      // Not by its `insuranceLimiter`, which does not tell that Redis has failed.
+      const shared = new RateLimiterRedis({ ...options, storeClient: redis.client });
+      const consume = (id: string) =>
+        redis.count(
+          () => shared.consume(id),
+          () => local.consume(id),
+        );
+      const get = (id: string) =>
+        redis.count(
+          () => shared.get(id),
+          () => local.get(id),
+        );
+      return { points, consume, get };
     };
     return new RateLimits(limiter('requests', RATE_LIMIT), limiter('failures', AUTH_FAILURE_LIMIT), redis);
   }
 
   onApplicationShutdown(): void {
-    this.redis?.disconnect();
+    this.redis?.client.disconnect();
   }
 
   /** Counts a request and adds the `RateLimit` headers to its response; throws `rate_limited` beyond the limit. */
@@ -94,7 +108,7 @@ export class RateLimits implements OnApplicationShutdown {
 }
 
 /** Consumes a point and resolves to the `RateLimit` headers; rejects with `rate_limited` beyond the limit. */
-async function consume(limiter: RateLimiterAbstract, policy: Policy, id: string): Promise<HeaderList> {
+async function consume(limiter: Limiter, policy: Policy, id: string): Promise<HeaderList> {
   // It rejects with the count if the limit is exceeded.
   const result = await limiter.consume(id).catch((excess: RateLimiterRes | Error) => excess);
   // It cannot be counted: a primary of workers that hangs must not fail requests.
@@ -104,14 +118,14 @@ async function consume(limiter: RateLimiterAbstract, policy: Policy, id: string)
 }
 
 /** Rejects with `rate_limited` if one more failure of the address would be beyond the limit. */
-async function requireFewFailures(limiter: RateLimiterAbstract, address: string): Promise<void> {
+async function requireFewFailures(limiter: Limiter, address: string): Promise<void> {
   const failures = await limiter.get(address).catch(() => null);
   // The window of a count that the limiter has not deleted yet may have ended.
   if (failures && failures.msBeforeNext > 0 && failures.consumedPoints >= limiter.points)
     throw rateLimited(limiter, 'address', failures);
 }
 
-function rateLimited(limiter: RateLimiterAbstract, policy: Policy, result: RateLimiterRes): ApiError {
+function rateLimited(limiter: Limiter, policy: Policy, result: RateLimiterRes): ApiError {
   const { points } = limiter;
   const seconds = secondsLeft(result);
   const rule =
@@ -123,7 +137,7 @@ function rateLimited(limiter: RateLimiterAbstract, policy: Policy, result: RateL
   return new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
 }
 
-function headersOf({ points }: RateLimiterAbstract, policy: Policy, result: RateLimiterRes): HeaderList {
+function headersOf({ points }: Limiter, policy: Policy, result: RateLimiterRes): HeaderList {
   const left = Math.max(0, points - result.consumedPoints);
   const rule = `"${policy}";q=${points};w=${WINDOW}`;
   return ['RateLimit-Policy', rule, 'RateLimit', `"${policy}";r=${left};t=${secondsLeft(result)}`];

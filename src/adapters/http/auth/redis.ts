@@ -1,44 +1,87 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 
 const logger = new Logger('limits');
 
-/**
- * A client that reconnects whenever the connection is lost, and logs it; resolves after the first attempt. Its commands
- * fail at once while it is not connected.
- */
-export async function connectRedis(url: string): Promise<Redis> {
-  const { Redis } = await import('ioredis');
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    connectionName: 'petstore',
-    disableClientInfo: true,
-    retryStrategy: () => 500,
-    connectTimeout: 1_000,
-    socketTimeout: 1_000,
-    // How long a request waits for Redis, in milliseconds.
-    commandTimeout: 200,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-  });
-  const { protocol, host, pathname } = new URL(url);
-  const name = `Redis at ${protocol}//${host}${pathname}`;
-  let isLost = false;
-  redis.on('error', (error: Error) => {
-    // The first error has the reason, such as a wrong password.
-    if (!isLost) logger.warn(`${name} is not available (${redisError(error)}): limits are not shared.`);
-    isLost = true;
-  });
-  redis.on('ready', () => {
-    if (isLost) logger.warn(`${name} is available again: limits are shared.`);
-    isLost = false;
-  });
-  await redis.connect().catch(() => undefined);
-  return redis;
+/** How long the start waits for the connection, in milliseconds: Redis may be loading its data. */
+const START_TIMEOUT = 1_000;
+
+/** For how long Redis must not have failed to be available again, in milliseconds. */
+const SETTLE = 5_000;
+
+/** Redis, in which instances count together. Its commands fail at once while it is not connected. */
+export class SharedRedis {
+  /** On the clock of `performance.now()`. */
+  private failedAt = -Infinity;
+  private isLost = false;
+
+  private constructor(
+    readonly client: Redis,
+    private readonly name: string,
+  ) {
+    // The first error of a connection has the reason, such as a wrong password.
+    client.on('error', (error: Error) => this.lose(error));
+  }
+
+  /** Connects, and again whenever the connection is lost. Resolves after the first attempt, or a second. */
+  static async connect(url: string): Promise<SharedRedis> {
+    const { Redis } = await import('ioredis');
+    const client = new Redis(url, {
+      lazyConnect: true,
+      connectionName: 'petstore',
+      disableClientInfo: true,
+      retryStrategy: () => 500,
+      connectTimeout: 1_000,
+      socketTimeout: 1_000,
+      // How long a request waits for Redis, in milliseconds.
+      commandTimeout: 200,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+    });
+    const { protocol, host, pathname } = new URL(url);
+    const redis = new SharedRedis(client, `Redis at ${protocol}//${host}${pathname}`);
+    await Promise.race([client.connect(), delay(START_TIMEOUT, undefined, { ref: false })]).catch(() => undefined);
+    return redis;
+  }
+
+  /** Whether it is connected, and no command has failed for five seconds. */
+  get isAvailable(): boolean {
+    return this.client.status === 'ready' && performance.now() > this.failedAt + SETTLE;
+  }
+
+  /** Settles as `count` does; if Redis has failed, as `countAlone` does. */
+  async count<T>(count: () => Promise<T>, countAlone: () => Promise<T>): Promise<T> {
+    try {
+      const result = await count();
+      this.recover();
+      return result;
+    } catch (error) {
+      if (error instanceof Error) {
+        this.lose(error);
+        return countAlone();
+      }
+      // A limiter rejects with the count if the limit is exceeded.
+      this.recover();
+      throw error;
+    }
+  }
+
+  private lose(error: Error): void {
+    this.failedAt = performance.now();
+    if (!this.isLost) logger.warn(`${this.name} is not available (${reasonOf(error)}): limits are not shared.`);
+    this.isLost = true;
+  }
+
+  private recover(): void {
+    if (!this.isLost || !this.isAvailable) return;
+    this.isLost = false;
+    logger.warn(`${this.name} is available again: limits are shared.`);
+  }
 }
 
-/** The error without the command: Redis repeats its arguments, such as the password. */
-function redisError(error: Error): string {
+/** The reason without the command: Redis repeats its arguments, such as the password. */
+function reasonOf(error: Error): string {
   if (error.name === 'ReplyError') return /^[A-Z]+/.exec(error.message)?.[0] ?? 'an error';
   return (error as NodeJS.ErrnoException).code ?? error.message;
 }
