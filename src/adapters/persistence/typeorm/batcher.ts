@@ -14,8 +14,11 @@ interface Pending<Item, Result> {
   readonly reject: (error: Error) => void;
 }
 
-/** The maximum size of a batch, which bounds the wait of its first item. */
+/** The maximum size of a batch. */
 const MAX_BATCH = 256;
+
+/** How far the deadlines of a batch may be apart, in milliseconds: it runs until the last, also for the others. */
+const DEADLINE_SPREAD = 1_000;
 
 /** The errors that one item of a batch may have caused. */
 const FAULTS_OF_AN_ITEM = [QueryFailedError, ClientError, RowsDiscarded];
@@ -59,7 +62,9 @@ export class Batcher<Item, Result> {
     this.inFlight++;
     await endOfTurn();
     await endOfTurn();
-    const all = this.pending.splice(0, MAX_BATCH);
+    const first = this.pending[0]?.deadline ?? 0;
+    const other = this.pending.findIndex(({ deadline }) => Math.abs(deadline - first) > DEADLINE_SPREAD);
+    const all = this.pending.splice(0, other < 0 ? MAX_BATCH : Math.min(other, MAX_BATCH));
     const now = performance.now();
     for (const { deadline, reject } of all) if (deadline <= now) reject(databaseTimedOut());
     const batch = all.filter(({ deadline }) => deadline > now);
