@@ -85,7 +85,8 @@ export const mariadb: Dialect = {
     ],
     // Limits of the account, which share their SQLSTATE with wrong statements.
     [/ (1203|1226) /, 'unavailable'],
-    [/ (0A|2[0-4]|4[25])\w{3} /, undefined],
+    // 1644: what a trigger signals.
+    [/ 1644 | (0A|2[0-4]|4[25])\w{3} /, undefined],
   ],
 
   discard: (connection) => (connection as PoolConnection).destroy(),

@@ -182,8 +182,8 @@ export const postgres: Dialect = {
     ],
     [/^42501/, 'misconfigured', grant],
     [/^42P01/, 'misconfigured', () => MISSING_TABLE_ADVICE],
-    // The other errors of statements.
-    [/^(0A|2[0-4]|42|P0|XX)/, undefined],
+    // Every other SQLSTATE, that of a trigger's own too, unless it tells of the connection or the state of the server.
+    [/^(?!EPIPE|08|2[56]|5[3578]|72|F0)[0-9A-Z]{5} /, undefined],
   ],
 
   discard: (connection) => void (connection as Client).end().catch(() => undefined),
