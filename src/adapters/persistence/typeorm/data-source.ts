@@ -16,6 +16,12 @@ import { petSchema } from './pets/pet.schema.js';
 /** How long a statement of a command waits for the lock of another process on a SQLite file, in milliseconds. */
 const SQLITE_TIMEOUT = 5_000;
 
+/**
+ * After which silence of a server TCP probes it, in milliseconds: by default two hours, in which a gateway may have
+ * forgotten the connection, or the server's machine may have vanished.
+ */
+const KEEP_ALIVE_DELAY = 10_000;
+
 /** The options of a DataSource for the database at a URL. The timeout is in milliseconds. */
 export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTimeout?: number): DataSourceOptions {
   const common = {
@@ -54,6 +60,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
         connectionTimeoutMillis: POOL_TIMEOUT,
         query_timeout: statementTimeout,
         keepAlive: true,
+        keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY,
         // Five minutes, not ten seconds: after a pause no client waits for a new connection.
         idleTimeoutMillis: 300_000,
         // Nothing else handles the errors of a new connection until TypeORM has it: one would end the process.
@@ -69,6 +76,7 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
     // With it, TypeORM passes the next one to mysql2 as the timeout of a query.
     enableQueryTimeout: statementTimeout !== undefined,
     maxQueryExecutionTime: statementTimeout,
+    extra: { keepAliveInitialDelay: KEEP_ALIVE_DELAY },
     ...(tls && { ssl: { ...secure, verifyIdentity: tls.mode === 'verify-full' } }),
   };
 }
