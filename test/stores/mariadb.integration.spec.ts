@@ -130,6 +130,22 @@ describe('a MariaDB server of its own', () => {
     await set('autocommit = OFF');
   });
 
+  it('rejects a pet alone that a trigger rejects', async () => {
+    const store = await openStoreAt(url);
+    await rawQuery(
+      url,
+      `CREATE TRIGGER reject BEFORE INSERT ON pet FOR EACH ROW
+        IF NEW.name = 'Tom' THEN SIGNAL SQLSTATE 'PT409'; END IF`,
+    );
+    try {
+      const outcomes = await Promise.allSettled(['Tom', 'Max'].map((name) => store.pets.add(newPet({ name }))));
+      expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    } finally {
+      await rawQuery(url, 'DROP TRIGGER reject');
+      await store.close();
+    }
+  });
+
   it('is rejected at startup while it is read-only, answers 503, and recovers without a restart', async () => {
     const service = await Service.start({ DATABASE_URL: url });
     const pet = { name: 'Bella', categoryId: 1 };
@@ -147,16 +163,22 @@ describe('a MariaDB server of its own', () => {
     }
   });
 
-  it('is rejected at startup and by check, and is not ready, while its commits are not durable', async () => {
+  it('is rejected at startup and by check, is not ready, and adds no pet while its commits are not durable', async () => {
+    const pet = { name: 'Bella', categoryId: 1 };
     const lines: string[] = [];
     const service = await Service.start({ DATABASE_URL: url, LOG_LEVEL: 'warn' }, (line) => lines.push(line));
     try {
+      expect((await service.add(pet)).status).toBe(201);
       await set('innodb_flush_log_at_trx_commit = 2');
       const found = expect.stringContaining('innodb_flush_log_at_trx_commit must be 1');
       expect(await checkStore(url)).toMatchObject([{ name: 'database', state: 'fail', found }]);
       await expect(openStoreAt(url)).rejects.toThrow(/innodb_flush_log_at_trx_commit/);
       expect((await service.send('/health/ready')).status).toBe(503);
+      expect((await service.add(pet)).status).toBe(503);
       expect(lines).toEqual([found]);
+      await set('innodb_flush_log_at_trx_commit = 1');
+      expect((await service.send('/health/ready')).status).toBe(200);
+      expect((await service.add(pet)).status).toBe(201);
     } finally {
       await set('innodb_flush_log_at_trx_commit = 1');
       await service.stop();

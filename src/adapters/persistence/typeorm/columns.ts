@@ -1,5 +1,4 @@
 import type { EntitySchemaColumnOptions } from 'typeorm';
-import type { PersistentUrl } from '../database-url.js';
 
 /** An int64 column: exact, whatever the driver makes of it. */
 export const int64: EntitySchemaColumnOptions = {
@@ -9,11 +8,6 @@ export const int64: EntitySchemaColumnOptions = {
     to: (value: bigint | null | undefined) => value?.toString() ?? value,
   },
 };
-
-/** The column `id`, whose values the database generates. Only an `integer` can be SQLite's AUTOINCREMENT. */
-export function generatedId(engine: PersistentUrl['engine']): EntitySchemaColumnOptions {
-  return { ...int64, type: engine === 'sqlite' ? 'integer' : 'bigint', primary: true, generated: 'increment' };
-}
 
 /** A moment, as ISO 8601 in UTC with milliseconds: 24 characters that sort by time on every engine. */
 export const instant: EntitySchemaColumnOptions = {

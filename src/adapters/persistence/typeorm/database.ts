@@ -35,7 +35,8 @@ export class Database {
   /** Separate pools: writes that wait for locks must not block reads. Set by `connect`. */
   private reads: DataSource | undefined;
   private writes: DataSource | undefined;
-  private readonly prepared = new WeakSet<object>();
+  /** Connections of which it is known that the service can use their server. */
+  private prepared = new WeakSet<object>();
   private readonly url: PersistentUrl;
   private readonly timeout: number;
   private readonly state: DatabaseState;
@@ -65,7 +66,7 @@ export class Database {
     try {
       await this.state.open();
     } catch (error) {
-      const failure = error instanceof DatabaseUnavailable ? 'unavailable' : failureOf(this.dialect, error);
+      const failure = failureOf(this.dialect, error);
       const needsOperator = !failure || failure === 'misconfigured' || error instanceof NotUsable;
       if (!needsOperator) return this.state.logFailure(this.unavailable(error));
       await this.close();
@@ -158,14 +159,17 @@ export class Database {
     const connection = (await asConnectFailure(runner.connect()).catch((error) => this.failToConnect(error))) as object;
     const { discard } = this.dialect;
     // Waiting for the connection may have used up the time.
-    const isLate = performance.now() >= deadline;
+    if (performance.now() >= deadline) {
+      await runner.release();
+      throw databaseTimedOut();
+    }
     try {
-      if (isLate) throw databaseTimedOut();
       const running = this.execute(connection, runner, kind, work);
       return await (discard ? withTimeout(deadline - performance.now(), running) : running);
     } catch (error) {
-      const isBroken = error instanceof DatabaseUnavailable || failureOf(this.dialect, error) === 'unavailable';
-      if (isBroken && !isLate) discard?.(connection);
+      if (failureOf(this.dialect, error) === 'unavailable') discard?.(connection);
+      // The other connections lead to the same server.
+      if (error instanceof NotUsable) this.prepared = new WeakSet();
       throw error;
     } finally {
       if (kind !== 'read') this.latestVersion = undefined;

@@ -4,7 +4,7 @@ import {
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
 } from 'typeorm';
-import { UsageError } from '../../../application/errors.js';
+import { DatabaseUnavailable, UsageError } from '../../../application/errors.js';
 import { PersistentUrl, locationOf, ServerUrl } from '../database-url.js';
 import { DIALECTS, dialectOf } from './dialects/dialects.js';
 import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';
@@ -34,8 +34,13 @@ export function asConnectFailure<T>(connection: Promise<T>): Promise<T> {
   });
 }
 
-/** A server cannot be used, or TypeORM has released the runner of a broken connection: another connection may work. */
-const UNAVAILABLE = [NotUsable, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+/** Errors besides those of the server. TypeORM releases the runner of a broken connection: another one may work. */
+const UNAVAILABLE = [
+  DatabaseUnavailable,
+  NotUsable,
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+];
 
 /** What an error means; undefined if the statement is wrong, or the error is not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure {

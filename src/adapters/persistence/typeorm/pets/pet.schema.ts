@@ -1,7 +1,7 @@
 import { EntityManager, EntitySchema } from 'typeorm';
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
 import type { PersistentUrl } from '../../database-url.js';
-import { generatedId, int64 } from '../columns.js';
+import { int64 } from '../columns.js';
 import type { Row } from '../dialects/dialect.js';
 import { dialectOf, query, type Write } from '../dialects/dialects.js';
 import { failureOf, RowsDiscarded } from '../failures.js';
@@ -11,7 +11,8 @@ export function petSchema(engine: PersistentUrl['engine']): EntitySchema<Pet> {
   return new EntitySchema<Pet>({
     name: 'pet',
     columns: {
-      id: generatedId(engine),
+      // Only an `integer` can be SQLite's AUTOINCREMENT.
+      id: { ...int64, type: engine === 'sqlite' ? 'integer' : 'bigint', primary: true, generated: 'increment' },
       name: { type: 'varchar', length: 255 },
       categoryId: { ...int64, name: 'category_id' },
       status: { type: 'varchar', length: 9 },
