@@ -1,10 +1,10 @@
-import { parse } from 'node:querystring';
 import { INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction } from 'express';
 import { serveDocs } from './adapters/http/docs/docs-page.js';
 import { observeRequests } from './adapters/http/finished-requests.js';
+import type { Query } from './adapters/http/operation.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
@@ -20,8 +20,8 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   const options = { bodyParser: false, abortOnError: false };
   const module = AppModule.of(settings, log);
   const app = await NestFactory.create<NestExpressApplication>(module, new PetStoreAdapter(settings), options);
-  // By default parameters behind the thousandth would be ignored.
-  app.set('query parser', (query: string) => parse(query, '&', '=', { maxKeys: 0 }));
+  // By default parameters behind the thousandth would be ignored, and their order lost.
+  app.set('query parser', (query: string | null): Query => [...new URLSearchParams(`?${query ?? ''}`)]);
   // First, since it sees every response, and what follows belongs to the request's trace.
   app.use(observeRequests(app.get<readonly Observer[]>(OBSERVERS)));
   // Before all that responds: every response on the path has these headers, to a preflight or a protocol error too.

@@ -35,6 +35,7 @@ describe('the headers Deprecation, Sunset and Link', () => {
     ['GET', '/v1/pets/1', 'Accept: text/html', 406],
     ['GET', '/v1/pets/1', 'Host: y', 400],
     ['GET', '/v1/pets/1', 'Expect: x', 417],
+    ['GET', 'http://x/v1/pets/1', 'Expect: x', 417],
     ['GET', '/v1/pets/1', `X-A: ${'a'.repeat(17_000)}`, 431],
   ])('are on the response to %s %s with "%s", which is %i', async (method, target, header, status) => {
     const key = header.startsWith('Authorization') ? '' : `Authorization: Bearer ${service.key}\r\n`;

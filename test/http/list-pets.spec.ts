@@ -67,6 +67,8 @@ describe('parameters', () => {
     const { message } = expectError(await list('limit=0&limit=1&status=x&page=2'), 'invalid_parameter');
     expect(message).toMatch(/^limit must be an .* limit must be given once\. status must be .* "page" is not .*\.$/);
     expectError(await list('page=2&limit=0'), 'unknown_parameter');
+    expectError(await list('limit=0&5=x'), 'invalid_parameter');
+    expectError(await list('limit=5&status=x&limit=6'), 'invalid_parameter');
   });
 });
 

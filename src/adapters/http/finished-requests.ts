@@ -4,7 +4,7 @@ import type { Request } from './request.js';
 import type { Response } from './server/response.js';
 import { UNMATCHED } from './unmatched.js';
 
-/** Middleware that reports every request, parsed or not, to the observers. */
+/** Middleware that reports every request that is handled, parsed or not, to the observers. */
 export function observeRequests(observers: readonly Observer[]) {
   const tracing = observers.find((observer) => 'begin' in observer);
   return (request: Request, response: Response, next: NextFunction) => {

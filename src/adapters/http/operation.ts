@@ -27,8 +27,8 @@ interface QueryParameter {
 /** The query parameters of an operation, by name. */
 export type QueryParameters = Readonly<Record<string, QueryParameter>>;
 
-/** A query as Express parses it: a repeated parameter is an array. */
-export type Query = Readonly<Record<string, unknown>>;
+/** A query in the order of its text. */
+export type Query = readonly (readonly [name: string, value: string])[];
 
 type OperationOptions = ApiOperationOptions & { readonly operationId: string; readonly query?: QueryParameters };
 
@@ -53,7 +53,7 @@ class OperationGuard implements CanActivate {
   constructor(private readonly hasParameters: boolean) {}
 
   canActivate(context: ExecutionContext): true {
-    const request = context.getArgByIndex<Request>(0);
+    const request = context.getArgByIndex<Request & { readonly query: Query }>(0);
     if (!acceptsJson(request)) throw ApiError.of('not_acceptable');
     if (!this.hasParameters && request.context.target.includes('?')) parseQuery(request.query, {});
     return true;
@@ -72,21 +72,19 @@ export function parseQuery(query: Query, parameters: QueryParameters): Record<st
   const names = Object.keys(parameters);
   const faults: (() => ApiError)[] = [];
   const values: Record<string, string> = {};
-  for (const [name, value] of Object.entries(query)) {
+  for (const [name, value] of query) {
     const parameter = names.includes(name) ? parameters[name] : undefined;
+    const expected = parameter?.expected?.(value);
     if (!parameter) {
       const unknown = () =>
         `${quoted(name)} is not a query parameter of this operation. It has ${names.join(', ') || 'none'}.`;
       faults.push(() => new ApiError('unknown_parameter', unknown() + didYouMean(name, names)));
-      continue;
+    } else if (name in values) {
+      faults.push(() => new ApiError('repeated_parameter', `${name} must be given once.`));
+    } else if (expected !== undefined) {
+      faults.push(() => new ApiError('invalid_parameter', `${name} must be ${expected}, not ${quoted(value)}.`));
     }
-    const [first = '', ...others] = [value].flat() as string[];
-    const expected = parameter.expected?.(first);
-    if (expected !== undefined) {
-      faults.push(() => new ApiError('invalid_parameter', `${name} must be ${expected}, not ${quoted(first)}.`));
-    }
-    if (others.length > 0) faults.push(() => new ApiError('repeated_parameter', `${name} must be given once.`));
-    values[name] = first;
+    if (parameter) values[name] ??= value;
   }
   throwFaults(faults);
   return values;

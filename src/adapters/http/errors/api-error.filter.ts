@@ -25,8 +25,8 @@ export class ApiErrorFilter implements ExceptionFilter {
     if (response.writableEnded && !request.complete) return;
     const apiError = apiErrorOf(error);
     if (apiError.code === 'internal_error') this.logger.error(error, { request: request.context.id });
-    // The client has received a part of another response.
     if (!response.headersSent) sendError(response, apiError);
+    // The client has received a part of another response.
     else if (!response.writableEnded) request.destroy();
   }
 }

@@ -32,7 +32,7 @@ previous page, is opaque, valid for the same \`status\` only, and does not expir
   },
 };
 
-/** Parses the query of listPets; throws one `ApiError` for all faults, in the order of the query. */
+/** Parses the query of listPets; throws one `ApiError` for all faults, in the order of the text. */
 export class PageQueryPipe implements PipeTransform<Query, PageQuery> {
   transform(query: Query): PageQuery {
     const { limit = DEFAULT_LIMIT, status, cursor } = parseQuery(query, PAGE_QUERY);

@@ -86,7 +86,7 @@ export class ConnectionQueue {
   private start(): void {
     const response = this.pending.shift()!;
     this.current = response;
-    // One that `fail` has created: Node gives it no socket, and emits no 'close'.
+    // One that `fail` has created: Node gives it no socket, and emits its 'close' only with that of the socket.
     if (!response.socket) {
       response.assignSocket(this.socket);
       response.once('finish', () => response.emit('close'));

@@ -8,7 +8,15 @@ import { ApiError } from '../errors/api-error.js';
 import { MAX_HEAD } from '../errors/error-code.js';
 import { type JsonResponse, sendJson } from '../json-response.js';
 import { ConnectionQueue } from './connection-queue.js';
-import { headError, originForm, type ParserError, parserError, targetOf, validPart } from './request-head.js';
+import {
+  headError,
+  parsablePart,
+  type ParserError,
+  parserError,
+  routable,
+  targetOf,
+  withoutOrigin,
+} from './request-head.js';
 import { Request, RequestContext } from '../request.js';
 import { Response } from './response.js';
 import { closeGracefully } from './shutdown.js';
@@ -53,7 +61,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
-    // Longer than any wait for a request or a response; a client that does not read a response has 30 to 60 s.
+    // Longer than any wait for a request or a response. A client that does not read has once to twice this time.
     server.timeout = Math.max(30_000, REQUEST_TIMEOUT + 2_000, databaseTimeout(this.settings) + 1_000);
     // The total size is limited instead: beyond a count Node would drop headers silently.
     server.maxHeadersCount = 0;
@@ -87,12 +95,12 @@ export class PetStoreAdapter extends ExpressAdapter {
 
   private readonly handle = (response: Response, malformed: ApiError | undefined): void => {
     const { req: request } = response;
-    const { url, headers } = request;
-    const error = malformed ?? headError(request);
+    const given = withoutOrigin(request.url);
+    const error = malformed ?? headError(request, given);
     // `app.ts` passes it on.
     if (error) response.shouldKeepAlive = false;
-    const target = error ? validPart(url) : originForm(url);
-    request.context = new RequestContext(headers, target, error, databaseTimeout(this.settings));
+    const target = error ? parsablePart(given) : routable(given);
+    request.context = new RequestContext(request.headers, target, error, databaseTimeout(this.settings));
     // Express reads the target nowhere else.
     request.url = target;
     this.getInstance<express.Express>()(request, response);

@@ -5,14 +5,16 @@ import type { Request } from '../request.js';
 /** The value of a Host header: a host, which may be empty, and a port (RFC 3986, section 3.2.2). */
 const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
 
-/** Scheme and authority of a target in absolute-form. They are dropped: the service has no virtual hosts. */
-const ORIGIN = /^https?:\/\/[^/?#]+\/?/i;
+/** The target without the scheme and authority of one in absolute-form: the service has no virtual hosts. */
+export function withoutOrigin(url: string): string {
+  return url.replace(/^https?:\/\/[^/?#]+\/?/i, '/');
+}
 
 /** What Node's `clientError` event passes on. */
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly reason?: string };
 
-/** Validates the head of a request that Node's parser accepted. */
-export function headError(request: Request): ApiError | undefined {
+/** Validates the head of a request that Node's parser accepted, and its target without the origin. */
+export function headError(request: Request, target: string): ApiError | undefined {
   const { url, httpVersion, headers, rawHeaders } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');
@@ -29,21 +31,19 @@ export function headError(request: Request): ApiError | undefined {
     return bad('Transfer-Encoding must be given once and end in chunked, and needs HTTP/1.1 (RFC 9112, section 6).');
   }
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return ApiError.of('expectation_failed');
-  const target = url.replace(ORIGIN, '/');
   if (!target.startsWith('/') || target.includes('#')) {
     return bad('The request target must be a path and, optionally, a query (RFC 9112, section 3.2).');
   }
   return undefined;
 }
 
-/** What precedes the first fault of an invalid target: middleware reads its path, and Express cannot parse the rest. */
-export function validPart(url: string): string {
-  return /^\/[!"$-~]*/.exec(url)?.[0] ?? '/';
+/** The part of a target that Express can parse, for the middleware that reads its path. */
+export function parsablePart(target: string): string {
+  return /^\/[!"$-~]*/.exec(target)?.[0] ?? '/';
 }
 
-/** The target in origin-form, as Express can route it. */
-export function originForm(url: string): string {
-  const target = url.replace(ORIGIN, '/');
+/** A valid target, as Express can route it. */
+export function routable(target: string): string {
   try {
     if (target.includes('%')) decodeURIComponent(target.split('?', 1)[0] ?? '');
     return target;
