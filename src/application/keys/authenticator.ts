@@ -51,10 +51,16 @@ export class Authenticator {
     addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
   }
 
-  /** Stores the uses noted since the last call; if that fails, drops them, so that none can count twice. */
+  /** Stores the uses since the last call; if that fails, keeps their times, but no call, which could count twice. */
   async recordUses(): Promise<void> {
     const uses = [...this.unrecorded.values()];
     this.unrecorded.clear();
-    if (uses.length > 0) await this.keys.recordUses(uses);
+    if (uses.length === 0) return;
+    try {
+      await this.keys.recordUses(uses);
+    } catch (error) {
+      for (const use of uses) addUse(this.unrecorded, { ...use, getPetCalls: 0 });
+      throw error;
+    }
   }
 }
