@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Log } from '../../src/adapters/log/log.js';
 import { rawQuery } from '../stores/raw-query.js';
 import { Connection } from '../support/connection.js';
 import { newPetJson } from '../support/fields.js';
@@ -145,6 +146,15 @@ it('the log of a fault has the stack and the request id, and nothing of the pet'
   const request = answer.headers['x-request-id'];
   expect(linesOf(log)).toContainEqual(expect.objectContaining({ level: 'error', request }));
   expect(log).not.toContain(SECRET);
+});
+
+it('the log has a health check for whose response its client did not wait', () => {
+  let text = '';
+  const observer = new Log({ LOG_LEVEL: 'info', NODE_ENV: 'production' }, (line) => (text += line));
+  const check = { id: 'a', method: 'GET', route: '/health/ready', operation: 'other', duration: 1 };
+  observer.finish({ ...check, status: 200, aborted: false, key: undefined, span: undefined });
+  observer.finish({ ...check, status: 0, aborted: true, key: undefined, span: undefined });
+  expect(linesOf(text)).toMatchObject([{ route: '/health/ready', aborted: true }]);
 });
 
 // Nest's logger is one for all applications of a process: these come last.

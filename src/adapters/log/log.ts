@@ -31,9 +31,9 @@ export class Log implements LoggerService, Observer {
     );
   }
 
-  /** Logs a finished request, at debug if it is a successful health check. */
+  /** Logs a finished request, at debug if it is a successful health check, for which its client has waited. */
   finish({ id, method, route, status, duration, key, aborted, span }: FinishedRequest): void {
-    const level = route?.startsWith('/health/') && status < 400 ? 'debug' : 'info';
+    const level = route?.startsWith('/health/') && status > 0 && status < 400 ? 'debug' : 'info';
     if (!this.pino.isLevelEnabled(level)) return;
     // Not by pino, which takes three times as long. Only the name of a key can have a character that must be escaped.
     let line = `{"level":"${level}","time":"${this.isoTime()}","request":"${id}"`;
