@@ -99,7 +99,7 @@ export class RateLimits implements OnApplicationShutdown {
     } catch (error) {
       if (error instanceof KeyRejected) {
         // If it was trusted, it has been revoked or has expired: its failures count like those of any other key.
-        this.trusted.delete(pair);
+        if (error.reason !== 'missing') this.trusted.delete(pair);
         await consume(limiter, 'address', address);
       }
       throw error;
