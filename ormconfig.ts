@@ -1,10 +1,11 @@
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { persistent } from './src/adapters/persistence/database-url.js';
+import { createDatabaseFile } from './src/adapters/persistence/sqlite-file.js';
 import { dataSourceOptions } from './src/adapters/persistence/typeorm/data-source.js';
 import { loadEnvFile, readSettings } from './src/settings.js';
 
 loadEnvFile();
-const options = dataSourceOptions(persistent(readSettings().DATABASE_URL));
+const options = dataSourceOptions(createDatabaseFile(persistent(readSettings().DATABASE_URL)));
 
 /**
  * For TypeORM's own commands on a build: `npx typeorm migration:show -d dist/ormconfig.js`, `:run`, `:revert`. They

@@ -23,10 +23,11 @@ async function serve(): Promise<void> {
 const configuredDatabase = () => persistent(readSettings().DATABASE_URL);
 
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
-  const url = configuredDatabase();
+  const settings = readSettings();
+  const url = persistent(settings.DATABASE_URL);
   if (mustExist) requireDatabase(url);
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
-  const database = await openDatabase(url, { ...readSettings(), MAX_WAITING: Infinity }, () => undefined);
+  const database = await openDatabase(url, { ...settings, MAX_WAITING: Infinity }, () => undefined);
   try {
     return await use({ keys: new ApiKeyService(database.keys), pets: new PetService(database.pets) });
   } finally {

@@ -9,6 +9,13 @@ import { checkStore, copy } from './maintenance.js';
 import { idempotencyKey, newPet } from './pet-repository.contract.js';
 import { everyColumn, fillEveryColumn, rawQuery } from './raw-query.js';
 
+/** Makes a database store no idempotency key, by the name of its kind. */
+const REJECT_KEYS: Readonly<Record<string, string>> = {
+  SQLite: 'CREATE TRIGGER reject BEFORE INSERT ON idempotency_key BEGIN SELECT RAISE(IGNORE); END',
+  PostgreSQL: 'CREATE RULE reject AS ON INSERT TO idempotency_key DO INSTEAD NOTHING',
+  MariaDB: `CREATE TRIGGER reject BEFORE INSERT ON idempotency_key FOR EACH ROW SIGNAL SQLSTATE '45000'`,
+};
+
 /** What a copy from one kind of database to another promises. */
 export function describeCopy(from: StoreKind, to: StoreKind): void {
   describe(`a copy from ${from.name} to ${to.name}`, () => {
@@ -79,12 +86,15 @@ export function describeCopy(from: StoreKind, to: StoreKind): void {
       await expect(copy(source.url, target.url)).rejects.toThrow(/not empty.* api_key/);
       expect(await taken.pets.list({ limit: 1 })).toEqual([]);
       await taken.close();
+      await rawQuery(target.url, 'DELETE FROM api_key');
+      await rawQuery(target.url, 'ALTER TABLE idempotency_key DROP COLUMN fingerprint');
+      await expect(copy(source.url, target.url)).rejects.toThrow(/^The target must .* idempotency_key\.$/);
     });
 
     it('stores nothing if it fails after the pets', async () => {
       await store.pets.add(newPet(), idempotencyKey());
       await (await openStoreAt(target.url)).close();
-      await rawQuery(target.url, 'ALTER TABLE idempotency_key DROP COLUMN fingerprint');
+      await rawQuery(target.url, REJECT_KEYS[to.name]!);
       await expect(copy(source.url, target.url)).rejects.toThrow();
       expect(await rawQuery(target.url, 'SELECT * FROM pet')).toEqual([]);
     });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import Libsql from 'libsql';
 import type { Client } from 'pg';
-import { DataSource, DataSourceOptions } from 'typeorm';
+import { DataSource, DataSourceOptions, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { POOL_TIMEOUT, withTimeout } from '../../../application/timeout.js';
 import { PersistentUrl } from '../database-url.js';
@@ -116,7 +116,7 @@ export async function openDataSource(options: DataSourceOptions, ...statements: 
 /** Settles as work of a command does. An error of the database becomes a `UsageError` that names the database. */
 export async function about<T>(url: PersistentUrl, work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {
-    if (!failureOf(DIALECTS[url.engine], error)) throw error;
+    if (!(error instanceof QueryFailedError) && !failureOf(DIALECTS[url.engine], error)) throw error;
     throw new UsageError(failureMessage(url, error), { cause: error });
   });
 }

@@ -44,13 +44,22 @@ export async function restoreBackup(file: string, backup: string): Promise<Conte
   const database = targetOf(file);
   createFolder(dirname(database));
   return withTemporary(database, backup, async (made) => {
+    const before = lastWrites(from);
     fs.copyFileSync(from, made);
     fs.chmodSync(made, 0o600);
     // The backup may be a plain copy of a database in use, with its log.
     if (fs.existsSync(`${from}-wal`)) fs.copyFileSync(`${from}-wal`, `${made}-wal`);
+    if (lastWrites(from) !== before)
+      throw new UsageError(`${quoted(backup)} is in use. Back it up with "petstore backup", and restore the backup.`);
     const contents = await verify(made, backup);
     return { ...contents, kept: replace(database, made) };
   });
+}
+
+/** Changes with each write to a database. */
+function lastWrites(file: string): string {
+  const stats = [file, `${file}-wal`].map((path) => fs.statSync(path, { bigint: true, throwIfNoEntry: false }));
+  return stats.map((each) => `${each?.mtimeNs} ${each?.size}`).join();
 }
 
 /** Where a path leads through symbolic links, even if no file exists there. */
@@ -84,7 +93,7 @@ async function verify(copy: string, original: string): Promise<Contents> {
   const contents = await withSource(options, async (source) => {
     const [found] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
     if (found?.integrity_check !== 'ok')
-      throw new UsageError(`${quoted(original)} is damaged: ${found?.integrity_check}.`);
+      throw new UsageError(`${quoted(original)} is damaged: ${quoted(String(found?.integrity_check))}.`);
     await requireSchema(source, quoted(original));
     await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
     return contentsOf((write) => query(source.manager, write));
@@ -145,9 +154,11 @@ function lockWithoutLog(file: string): Libsql.Database {
     const { code = '' } = error as { code?: string };
     if (connection && /^SQLITE_(NOTADB|CORRUPT)/.test(code)) return connection;
     connection?.close();
-    const advice = 'It may be open in another process: stop the service and every command, then retry.';
-    const reason = code || 'it cannot be opened';
-    throw new UsageError(`${quoted(file)} cannot be locked (${reason}). ${advice}`, { cause: error });
+    const isBusy = code.startsWith('SQLITE_BUSY');
+    const advice = isBusy
+      ? 'It is open in another process: stop the service and every command, then retry.'
+      : driverMessage(error);
+    throw new UsageError(`${quoted(file)} cannot be locked. ${advice}`, { cause: error });
   }
 }
 

@@ -31,6 +31,7 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Prom
     withDatabase(to, async (target) => {
       await about(from, requireSchema(source, 'The source'));
       await migrate(target);
+      await requireSchema(target, 'The target');
       // Its connection is closed with the target, which rolls back what was not committed.
       const { manager } = target.createQueryRunner();
       await manager.query(dialectOf(target).begin);
