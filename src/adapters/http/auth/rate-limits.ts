@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
+import type { RateLimiterRes } from 'rate-limiter-flexible';
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import type { Settings } from '../../../settings.js';
@@ -9,10 +9,7 @@ import type { Observer } from '../../observer.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';
 import type { Request, RequestContext } from '../request.js';
-import { SharedRedis } from './redis.js';
-
-/** What is used of a limiter of rate-limiter-flexible. */
-type Limiter = Pick<RateLimiterAbstract, 'points' | 'consume' | 'get'>;
+import { type Limiter, SharedRedis } from './redis.js';
 
 /** What is limited: the requests of a key, or the failures of an address. */
 type Policy = 'key' | 'address';
@@ -52,19 +49,7 @@ export class RateLimits implements OnApplicationShutdown {
         ? new RateLimiterCluster({ ...options, timeoutMs: 1_000 })
         : new RateLimiterMemory(options);
       if (!redis) return local;
-      // Not by its `insuranceLimiter`, which does not tell that Redis has failed.
-      const shared = new RateLimiterRedis({ ...options, storeClient: redis.client });
-      const consume = (id: string) =>
-        redis.count(
-          () => shared.consume(id),
-          () => local.consume(id),
-        );
-      const get = (id: string) =>
-        redis.count(
-          () => shared.get(id),
-          () => local.get(id),
-        );
-      return { points, consume, get };
+      return redis.limiter(new RateLimiterRedis({ ...options, storeClient: redis.client }), local);
     };
     return new RateLimits(limiter('requests', RATE_LIMIT), limiter('failures', AUTH_FAILURE_LIMIT), redis);
   }

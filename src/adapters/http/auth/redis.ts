@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
+import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 
 const logger = new Logger('limits');
+
+/** What is used of a limiter of rate-limiter-flexible. */
+export type Limiter = Pick<RateLimiterAbstract, 'points' | 'consume' | 'get'>;
 
 /** How long the start waits for the connection, in milliseconds: Redis may be loading its data. */
 const START_TIMEOUT = 1_000;
@@ -50,21 +54,28 @@ export class SharedRedis {
     return this.client.status === 'ready' && performance.now() > this.failedAt + SETTLE;
   }
 
-  /** Settles as `count` does; if Redis has failed, as `countAlone` does. */
-  async count<T>(count: () => Promise<T>, countAlone: () => Promise<T>): Promise<T> {
-    try {
-      const result = await count();
-      this.recover();
-      return result;
-    } catch (error) {
-      if (error instanceof Error) {
-        this.lose(error);
-        return countAlone();
+  /**
+   * A limiter that counts in Redis; if that fails, the local one counts. Not the library's `insuranceLimiter`, which
+   * tells of no failure.
+   */
+  limiter(shared: Limiter, local: Limiter): Limiter {
+    const count = async <T>(by: (limiter: Limiter) => Promise<T>): Promise<T> => {
+      try {
+        const result = await by(shared);
+        this.recover();
+        return result;
+      } catch (error) {
+        if (error instanceof Error) {
+          this.lose(error);
+          return by(local);
+        }
+        // The count, as the limit is exceeded.
+        this.recover();
+        throw error;
       }
-      // A limiter rejects with the count if the limit is exceeded.
-      this.recover();
-      throw error;
-    }
+    };
+    const { points } = local;
+    return { points, consume: (id) => count((each) => each.consume(id)), get: (id) => count((each) => each.get(id)) };
   }
 
   private lose(error: Error): void {
