@@ -55,24 +55,14 @@ const TABLE: readonly Row[] = [
       ...['postgres://user:p?hunter2@host/db', 'postgres://user:hunter2%zz@host/db', 'mariadb://user:hunter2@host'],
       ...['postgres://user:hunter2@host/db?pool=0', 'postgres://user:hunter2@host/db?pool=2&pool=3'],
       ...['postgres://user:hunter2@host/db?ssl=require', 'postgres://user:hunter2@host/db?sslrootcert=/no/such/file'],
-      ...[
-        'postgres://user:hunter2@a:1,b:2/db',
-        'mysql://user:hunter2@host/db',
-        'mariadb://user:hunter2@[::1]/db?ssl=verify-full',
-        'postgres://user:hunter2@host/db?pooler=session',
-      ],
+      ...['postgres://user:hunter2@a:1,b:2/db', 'mariadb://user:hunter2@[::1]/db?ssl=verify-full'],
       'postgres://user:hunter2@host/db?sslrootcert=%E2%80%AEno%C2%85such%E2%80%A8file',
     ],
   ],
   integer('PORT', 3000, 0, 65_535),
   ['HOST', '127.0.0.1', { '0.0.0.0': '0.0.0.0', '::1': '::1', 'pets.internal': 'pets.internal' }, []],
   integer('WEB_CONCURRENCY', 1, 1, 64),
-  [
-    'NODE_ENV',
-    undefined,
-    { production: 'production', development: 'development', test: 'test' },
-    ['prod', 'Production', ' '],
-  ],
+  ['NODE_ENV', undefined, { production: 'production', development: 'development', test: 'test' }, ['prod']],
   [
     'API_KEYS',
     [],
@@ -228,13 +218,8 @@ describe('the settings', () => {
 
   it('have the certificate of the server verified if that of an authority is given', () => {
     const ca = '-----BEGIN CERTIFICATE-----';
-    for (const [mode, used] of [
-      ['require', 'verify-ca'],
-      ['verify-full', 'verify-full'],
-    ]) {
-      const DATABASE_URL = `postgres://me@db/pets?sslmode=${mode}&sslrootcert=${file(ca)}`;
-      expect(readSettings({ DATABASE_URL }).DATABASE_URL).toMatchObject({ tls: { mode: used, ca } });
-    }
+    const DATABASE_URL = `postgres://me@db/pets?sslmode=require&sslrootcert=${file(ca)}`;
+    expect(readSettings({ DATABASE_URL }).DATABASE_URL).toMatchObject({ tls: { mode: 'verify-ca', ca } });
   });
 
   it('read API keys from a file, one per line, besides those of API_KEYS', () => {

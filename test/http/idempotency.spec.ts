@@ -16,7 +16,6 @@ describe('the Idempotency-Key header', () => {
     ['has a character beyond ASCII', ['\xe9']],
     ['is longer than 255 characters', ['k'.repeat(256)]],
     ['is given twice', ['one', 'two']],
-    ['is given twice with the same value', ['same', 'same']],
   ])('is rejected with 400 if it %s, and nothing is created', async (_what, keys) => {
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': keys };
     const response = await service.send('/v1/pets', { method: 'POST', headers, body: newPetJson() });

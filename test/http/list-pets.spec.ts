@@ -50,15 +50,11 @@ describe('parameters', () => {
   it.each<[string, ErrorCode, string]>([
     ['limit=5&limit=5', 'repeated_parameter', 'limit must be given once.'],
     ['limit=5&%6Cimit=5', 'repeated_parameter', 'limit must be given once.'],
-    ['cursor=a&cursor=b', 'repeated_parameter', 'cursor must be given once.'],
     ['Limit=5', 'unknown_parameter', 'Did you mean "limit"?'],
     ['limit%20=5', 'unknown_parameter', 'Did you mean "limit"?'],
-    ['stauts=sold', 'unknown_parameter', 'Did you mean "status"?'],
-    ['curser=x', 'unknown_parameter', 'Did you mean "cursor"?'],
     ['page=2', 'unknown_parameter', '"page"'],
     ['limit[]=5', 'unknown_parameter', '"limit[]"'],
     ['__proto__=x', 'unknown_parameter', '"__proto__"'],
-    ['=5', 'unknown_parameter', '""'],
   ])('?%s is rejected with %s', async (query, code, text) => {
     expect(expectError(await list(query), code).message).toContain(text);
   });

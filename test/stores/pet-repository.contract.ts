@@ -20,7 +20,6 @@ const NAMES = [
   'bella',
   ' Bella',
   'Bella ',
-  'Bella  ',
   '\u00a0\u3000Bella\u2003',
   '👩‍👩‍👧‍👦🏳️‍🌈',
   'Zo\u00eb',
@@ -33,8 +32,6 @@ const NAMES = [
   `'; DROP TABLE pet; --`,
   '"quoted" \'once\' `twice` \\\' \\" \\',
   '%_?:name$1{}[]<>&',
-  'null',
-  '0',
   'a'.repeat(255),
   '\u{1f436}'.repeat(255),
 ];
@@ -79,19 +76,6 @@ export function describePetRepository(kind: StoreKind): void {
       ({ pets } = await store.open());
     });
 
-    it('are returned as stored, with an id above all earlier ones', async () => {
-      const first = await pets.add(newPet({ name: 'Rex', categoryId: 7n, status: 'sold' }));
-      expect(first).toEqual({
-        pet: { id: first.pet.id, name: 'Rex', categoryId: 7n, status: 'sold' },
-        replayed: false,
-      });
-      expect(first.pet.id).toBeGreaterThan(0n);
-      expect(await pets.find(first.pet.id)).toStrictEqual(first.pet);
-      expect(await pets.list({ limit: 2 })).toStrictEqual([first.pet]);
-      const others = ids(await addAll(pets, Array<NewPet>(5).fill(newPet())));
-      for (const [i, id] of others.entries()) expect(id).toBeGreaterThan(others[i - 1] ?? first.pet.id);
-    });
-
     it('keep every name code point by code point, and every int64 exactly', async () => {
       const news = [
         ...NAMES.map((name) => newPet({ name })),
@@ -99,8 +83,8 @@ export function describePetRepository(kind: StoreKind): void {
       ];
       const added = await addAll(pets, news);
       expect(added).toEqual(news.map((pet, i) => ({ ...pet, id: added[i]?.id })));
-      for (const pet of added) expect(await pets.find(pet.id)).toEqual(pet);
-      expect(await pets.list({ limit: 100 })).toEqual(added.toReversed());
+      for (const pet of added) expect(await pets.find(pet.id)).toStrictEqual(pet);
+      expect(await pets.list({ limit: 100 })).toStrictEqual(added.toReversed());
     });
 
     it('are not found under any other int64', async () => {
@@ -112,7 +96,9 @@ export function describePetRepository(kind: StoreKind): void {
     it('each get an id of their own, and keep their own name, when hundreds are added at once', async () => {
       const names = Array.from({ length: 600 }, (_, i) => `Pet ${i}`);
       const added = await Promise.all(names.map((name) => pets.add(newPet({ name }))));
-      expect(added.map(({ pet }) => pet.name)).toEqual(names);
+      expect(added).toEqual(
+        names.map((name, i) => ({ pet: { ...newPet({ name }), id: added[i]?.pet.id }, replayed: false })),
+      );
       const stored = new Map((await pets.list({ limit: 1_000 })).map((pet) => [pet.id, pet]));
       expect(stored.size).toBe(600);
       for (const { pet } of added) expect(stored.get(pet.id)).toEqual(pet);

@@ -63,8 +63,6 @@ describe('PostgreSQL', () => {
 
   it.each([
     ['off', 'on'],
-    ['local', 'on'],
-    ['remote_write', 'on'],
     ['remote_apply', 'remote_apply'],
   ])('with synchronous_commit=%s commits with %s all the same', async (setting, used) => {
     await (await openStoreAt(store.url)).close();
