@@ -111,6 +111,7 @@ describe('limits in Redis', () => {
       await client.flushall();
       return count(await statuses(services, 100, guess), 401) === 5;
     });
+    await statuses(services, 1, () => KEY);
     // Every count ends with its minute.
     for (const name of await client.keys('*')) {
       const left = await client.pttl(name);
@@ -156,12 +157,15 @@ describe('limits in Redis', () => {
     } finally {
       await client.config('SET', 'maxmemory', '0');
     }
-    await until(async () => (await statuses([service], 1, () => KEY)) && recoveries([service]) === 1);
+    await until(async () => {
+      await statuses([service], 1, () => KEY);
+      return recoveries([service]) === 1;
+    });
     expect(await metrics()).toContain('\npetstore_limits_shared 1\n');
     expect(warnings([service])).toBe(2);
   });
 
-  it('are those of the instance while Redis loads its data, which does not delay the start', async () => {
+  it('are those of the instance while Redis loads its data, which does not prevent the start', async () => {
     const loading = createServer((socket) => {
       socket.on('data', () => socket.write('$9\r\nloading:1\r\n')).on('error', () => undefined);
     });

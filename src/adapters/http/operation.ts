@@ -76,9 +76,9 @@ export function parseQuery(query: Query, parameters: QueryParameters): Record<st
     const parameter = names.includes(name) ? parameters[name] : undefined;
     const expected = parameter?.expected?.(value);
     if (!parameter) {
-      const unknown = () =>
-        `${quoted(name)} is not a query parameter of this operation. It has ${names.join(', ') || 'none'}.`;
-      faults.push(() => new ApiError('unknown_parameter', unknown() + didYouMean(name, names)));
+      const known = names.join(', ') || 'none';
+      const message = () => `${quoted(name)} is not a query parameter of this operation. It has ${known}.`;
+      faults.push(() => new ApiError('unknown_parameter', message() + didYouMean(name, names)));
     } else if (name in values) {
       faults.push(() => new ApiError('repeated_parameter', `${name} must be given once.`));
     } else if (expected !== undefined) {

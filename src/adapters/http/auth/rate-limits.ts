@@ -58,7 +58,7 @@ export class RateLimits implements OnApplicationShutdown {
     this.redis?.client.disconnect();
   }
 
-  /** Counts a request and adds the `RateLimit` headers to its response; throws `rate_limited` beyond the limit. */
+  /** Counts a request and adds the `RateLimit` headers to its response; rejects with `rate_limited` beyond it. */
   countRequest({ digest }: ApiKey, { responseHeaders }: RequestContext): Promise<unknown> | undefined {
     return this.requests && consume(this.requests, 'key', digest).then((headers) => responseHeaders.push(...headers));
   }

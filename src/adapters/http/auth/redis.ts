@@ -11,7 +11,7 @@ export type Limiter = Pick<RateLimiterAbstract, 'points' | 'consume' | 'get'>;
 /** How long the start waits for the connection, in milliseconds: Redis may be loading its data. */
 const START_TIMEOUT = 1_000;
 
-/** For how long Redis must not have failed to be available again, in milliseconds. */
+/** After how long without a failure Redis is available again, in milliseconds. */
 const SETTLE = 5_000;
 
 /** Redis, in which instances count together. Its commands fail at once while it is not connected. */
@@ -28,7 +28,7 @@ export class SharedRedis {
     client.on('error', (error: Error) => this.lose(error));
   }
 
-  /** Connects, and again whenever the connection is lost. Resolves after the first attempt, or a second. */
+  /** Connects, and reconnects whenever the connection is lost. Resolves after the first attempt, at most 1 s. */
   static async connect(url: string): Promise<SharedRedis> {
     const { Redis } = await import('ioredis');
     const client = new Redis(url, {
@@ -49,7 +49,7 @@ export class SharedRedis {
     return redis;
   }
 
-  /** Whether it is connected, and no command has failed for five seconds. */
+  /** Whether it is connected, and nothing has failed for five seconds. */
   get isAvailable(): boolean {
     return this.client.status === 'ready' && performance.now() > this.failedAt + SETTLE;
   }
@@ -79,8 +79,10 @@ export class SharedRedis {
   }
 
   private lose(error: Error): void {
-    this.failedAt = performance.now();
-    if (!this.isLost) logger.warn(`${this.name} is not available (${reasonOf(error)}): limits are not shared.`);
+    const now = performance.now();
+    if (now > this.failedAt + SETTLE)
+      logger.warn(`${this.name} is not available (${reasonOf(error)}): limits are not shared.`);
+    this.failedAt = now;
     this.isLost = true;
   }
 

@@ -17,7 +17,7 @@ interface Pending<Item, Result> {
 /** The maximum size of a batch. */
 const MAX_BATCH = 256;
 
-/** How far the deadlines of a batch may be apart, in milliseconds: it runs until the last, also for the others. */
+/** How far the deadlines of a batch may be from that of its first item, in milliseconds: it runs until the latest. */
 const DEADLINE_SPREAD = 1_000;
 
 /** The errors that one item of a batch may have caused. */
@@ -62,9 +62,9 @@ export class Batcher<Item, Result> {
     this.inFlight++;
     await endOfTurn();
     await endOfTurn();
-    const first = this.pending[0]?.deadline ?? 0;
-    const other = this.pending.findIndex(({ deadline }) => Math.abs(deadline - first) > DEADLINE_SPREAD);
-    const all = this.pending.splice(0, other < 0 ? MAX_BATCH : Math.min(other, MAX_BATCH));
+    const firstDeadline = this.pending[0]?.deadline ?? 0;
+    const end = this.pending.findIndex(({ deadline }) => Math.abs(deadline - firstDeadline) > DEADLINE_SPREAD);
+    const all = this.pending.splice(0, end < 0 ? MAX_BATCH : Math.min(end, MAX_BATCH));
     const now = performance.now();
     for (const { deadline, reject } of all) if (deadline <= now) reject(databaseTimedOut());
     const batch = all.filter(({ deadline }) => deadline > now);

@@ -70,7 +70,7 @@ function targetOf(path: string): string {
   return isLink ? targetOf(resolve(folder, fs.readlinkSync(path))) : join(folder, basename(path));
 }
 
-/** Provides a path in a private folder beside `file`, which is to be created there from the database in `source`. */
+/** Runs work with a path in a private folder beside `file`. `source` is named if the copy of it cannot be used. */
 async function withTemporary<T>(file: string, source: string, use: (made: string) => Promise<T>): Promise<T> {
   const folder = fs.mkdtempSync(`${file}.unfinished-`);
   try {
@@ -115,8 +115,8 @@ function publish(made: string, name: string): void {
 }
 
 /**
- * Puts another file in the place of a database, and returns where that is now. Whenever the process is killed, the path
- * leads to the old database with all of its log, or to the new one without any.
+ * Puts another file in the place of a database, and returns where the old one is kept. Whenever the process is killed,
+ * the path leads to the old database with all of its log, unless it was damaged, or to the new one without any.
  */
 function replace(file: string, made: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replace(/[:.]/g, '-')}`;
