@@ -6,7 +6,11 @@ import { BindParameter, Dialect, DriverError, MISSING_TABLE_ADVICE, Row } from '
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
   const [, schema] = /^permission denied for schema (\S+)/.exec(message) ?? [];
-  if (schema !== undefined) return `An administrator grants it: GRANT USAGE, CREATE ON SCHEMA ${schema} TO "${user}".`;
+  if (schema !== undefined)
+    return (
+      'The owner of the database runs "petstore migrate", or an administrator grants it: ' +
+      `GRANT USAGE, CREATE ON SCHEMA ${schema} TO "${user}".`
+    );
   if (message.startsWith('must be owner')) return 'The role that owns the tables migrates them: "petstore migrate".';
   return '"Roles and rights" in docs/databases.md has the rights that a role needs.';
 }
