@@ -82,6 +82,8 @@ export interface Dialect {
   readonly replaceKeys?: string;
   /** Ends an INSERT of a stored key, listed twice: writes it, unchanged. Absent if every visible commit is durable. */
   readonly rewriteKey?: string;
+  /** Precedes a DELETE that locks more rows than it deletes, so that it waits for none of them. */
+  readonly withoutWait?: string;
   /** Advances the sequence past the highest id; absent where a row that is inserted with its id does that. */
   readonly skipIds?: string;
   /** The condition that a pet has one of these ids. */

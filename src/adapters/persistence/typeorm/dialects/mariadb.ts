@@ -1,17 +1,20 @@
 import { PoolConnection } from 'mysql2';
 import { Dialect, insert, MISSING_TABLE_ADVICE } from './dialect.js';
 
+const WITHOUT_WAIT = 'SET STATEMENT innodb_lock_wait_timeout = 0 FOR ';
+
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
   isServer: true,
 
   /**
    * Settings of the server or the account must have no effect; the INSERT of pets, for one, must commit by itself.
-   * mysql2 needs backslash escapes in the sql_mode. A lock is waited for 2 seconds.
+   * mysql2 needs backslash escapes in the sql_mode. A lock is waited for 2 seconds. A client that has vanished keeps
+   * its locks for a minute, not for hours; a copy is idle while its source counts rows.
    */
   session: [
     `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN',
-      lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, unique_checks = 1,
+      lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, idle_transaction_timeout = 60, unique_checks = 1,
       sql_safe_updates = 0, sql_select_limit = 18446744073709551615,
       sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`,
     // Not by its variable, which has another name from 11.1 on. READ COMMITTED fails with binlog_format=STATEMENT.
@@ -42,10 +45,11 @@ export const mariadb: Dialect = {
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
+  withoutWait: WITHOUT_WAIT,
   insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
-  // Without a wait, which would be a second at least, also for the rest of the batch. RETURNING lists the stored row of
-  // a key that exists, and the sent row of a new one.
-  claimKeys: (keys, bind) => `SET STATEMENT innodb_lock_wait_timeout = 0 FOR ${insert('idempotency_key', keys, bind)}
+  // Without a wait, since the rest of the batch would wait, too. RETURNING lists the stored row of a key that exists,
+  // and the sent row of a new one.
+  claimKeys: (keys, bind) => `${WITHOUT_WAIT}${insert('idempotency_key', keys, bind)}
     ON DUPLICATE KEY UPDATE scope = VALUES(scope) RETURNING scope, token, fingerprint, pet_id, created_at`,
   replaceKeys: `ON DUPLICATE KEY UPDATE
     fingerprint = VALUES(fingerprint), pet_id = VALUES(pet_id), created_at = VALUES(created_at)`,

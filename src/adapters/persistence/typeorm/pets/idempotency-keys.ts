@@ -1,4 +1,4 @@
-import { EntityManager, EntitySchema, EntitySchemaColumnOptions, LessThan, LessThanOrEqual } from 'typeorm';
+import { EntityManager, EntitySchema, EntitySchemaColumnOptions, LessThan } from 'typeorm';
 import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet } from '../../../../domain/pets/pet.js';
@@ -120,10 +120,14 @@ async function addInTransaction(manager: EntityManager, additions: readonly Addi
 
 /** Runs the statement that locks keys. */
 async function claim<Row>(manager: EntityManager, write: Write) {
+  const begun = performance.now();
   try {
     return await query<Row>(manager, write);
   } catch (error) {
-    throw failureOf(dialectOf(manager.dataSource), error) === 'rowLocked' ? new IdempotencyInProgress() : error;
+    // MariaDB reports the lock of a table so, too, but only after two seconds.
+    const isKeyLocked =
+      failureOf(dialectOf(manager.dataSource), error) === 'rowLocked' && performance.now() < begun + 1_000;
+    throw isKeyLocked ? new IdempotencyInProgress() : error;
   }
 }
 
@@ -141,8 +145,10 @@ function toKeyRow({ scope, key, fingerprint, at }: IdempotencyKey, petId: bigint
 export async function deleteKeys(manager: EntityManager, before: Date): Promise<number> {
   const keys = manager.getRepository(IdempotencyKeySchema);
   const oldest = await keys.find({ where: { at: LessThan(before) }, order: { at: 'ASC' }, take: DELETED_AT_A_TIME });
-  const last = oldest.at(-1);
+  const last = oldest.at(-1)?.at.toISOString();
   // By its time: a key that is renewed meanwhile has a later one, and stays.
-  if (last) await keys.delete({ at: LessThanOrEqual(last.at) });
+  const write: Write = (bind, { withoutWait = '' }) =>
+    `${withoutWait}DELETE FROM idempotency_key WHERE created_at <= ${bind(last)}`;
+  if (last !== undefined) await query(manager, write);
   return oldest.length;
 }
