@@ -51,7 +51,7 @@ const TABLE: readonly Row[] = [
     },
     [
       ...['memory', 'hunter2', 'sqlite:', 'sqlite::memory:', 'sqlite:file:a', 'sqlite://user:hunter2@host/db'],
-      ...['oracle://user:hunter2@host/db', 'postgres://user:hunter2@', 'postgres://user:hunter2@host:99999/db'],
+      ...['mysql://user:hunter2@host/db', 'postgres://user:hunter2@', 'postgres://user:hunter2@host:99999/db'],
       ...['postgres://user:p?hunter2@host/db', 'postgres://user:hunter2%zz@host/db', 'mariadb://user:hunter2@host'],
       ...['postgres://user:hunter2@host/db?pool=0', 'postgres://user:hunter2@host/db?pool=2&pool=3'],
       ...['postgres://user:hunter2@host/db?ssl=require', 'postgres://user:hunter2@host/db?sslrootcert=/no/such/file'],

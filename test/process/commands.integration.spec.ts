@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshFolder } from '../support/fresh-folder.js';
 import { postgres, sqlite } from '../support/stores.js';
@@ -60,11 +60,13 @@ it('openapi prints openapi.yaml, and opens no database', async () => {
   expect(folder().files()).toEqual([]);
 });
 
-it("TypeORM's own commands print what they do", () => {
-  const env = { ...process.env, FORCE_COLOR: '0', DATABASE_URL: `sqlite:${join(folder().path, 'pets.sqlite')}` };
+it("TypeORM's own commands print what they do, and create a database for its owner alone", () => {
+  const file = join(folder().path, 'pets.sqlite');
+  const env = { ...process.env, FORCE_COLOR: '0', DATABASE_URL: `sqlite:${file}` };
   const options = ['-d', join(folder().program, 'ormconfig.js')];
   const run = (command: string) => execFileSync('npx', ['typeorm', command, ...options], { env, encoding: 'utf8' });
   expect(run('migration:run')).toMatch(/^Migration \w+ has been executed successfully\.$/m);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(run('migration:show')).toMatch(/^\[X] 1 \w+\n(\[X] .*\n)*$/);
   expect(run('migration:revert')).toMatch(/^Migration \w+ has been reverted successfully\.$/m);
   expect(run('migration:show')).toMatch(/^\[X] 1 \w+\n(\[X] .*\n)*\[ ] \w+\n$/);

@@ -58,7 +58,7 @@ export class RateLimits implements OnApplicationShutdown {
     this.redis?.client.disconnect();
   }
 
-  /** Counts a request and adds the `RateLimit` headers to its response; rejects with `rate_limited` beyond it. */
+  /** Counts a request, adds `RateLimit` headers to its response, and rejects with `rate_limited` beyond the limit. */
   countRequest({ digest }: ApiKey, { responseHeaders }: RequestContext): Promise<unknown> | undefined {
     return this.requests && consume(this.requests, 'key', digest).then((headers) => responseHeaders.push(...headers));
   }
@@ -83,7 +83,7 @@ export class RateLimits implements OnApplicationShutdown {
       return key;
     } catch (error) {
       if (error instanceof KeyRejected) {
-        // If it was trusted, it has been revoked or has expired: its failures count like those of any other key.
+        // A trusted key that is rejected has been revoked or has expired. Nothing is known of one that is missing.
         if (error.reason !== 'missing') this.trusted.delete(pair);
         await consume(limiter, 'address', address);
       }
