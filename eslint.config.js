@@ -2,7 +2,15 @@ import js from '@eslint/js';
 import { configs as regexp } from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
-const BROWSER_GLOBALS = ['document', 'matchMedia', 'MutationObserver', 'sessionStorage', 'window'];
+const BROWSER_GLOBALS = [
+  'document',
+  'location',
+  'matchMedia',
+  'MutationObserver',
+  'sessionStorage',
+  'SwaggerUIBundle',
+  'window',
+];
 const NODE_GLOBALS = ['Buffer', 'console', 'fetch', 'performance', 'process', 'setTimeout', 'URL', 'URLSearchParams'];
 
 export default tseslint.config(

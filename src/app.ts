@@ -2,7 +2,8 @@ import { INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction } from 'express';
-import { serveDocs } from './adapters/http/docs/docs-page.js';
+import { DocsController } from './adapters/http/docs/docs.controller.js';
+import { openApiDocument } from './adapters/http/docs/document.js';
 import { observeRequests } from './adapters/http/finished-requests.js';
 import type { Query } from './adapters/http/operation.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
@@ -30,6 +31,6 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   if (settings.CORS_ORIGINS.length > 0) app.use(allowOrigins(settings.CORS_ORIGINS));
   // Before the routes, since a request with a protocol error reaches none.
   app.use((request: Request, _response: unknown, next: NextFunction) => next(request.context.error));
-  serveDocs(app, settings);
+  app.get(DocsController).describe = () => openApiDocument(app, settings);
   return app.init();
 }

@@ -45,15 +45,14 @@ async function check(): Promise<Finding[]> {
 }
 
 async function openApi(): Promise<string> {
-  const { openApiDocument } = await import('./adapters/http/docs/document.js');
-  const { dump } = await import('js-yaml');
+  const { openApiDocument, openApiYaml } = await import('./adapters/http/docs/document.js');
   const { Log } = await import('./adapters/log/log.js');
   const { createApp } = await import('./app.js');
   const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = readSettings();
   const baseUrls = { PRODUCTION_BASE_URL, STAGING_BASE_URL };
   const settings = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...baseUrls });
   const app = await createApp(settings, new Log(settings));
-  return dump(openApiDocument(app, settings), { lineWidth: -1, noRefs: true }).trimEnd();
+  return openApiYaml(openApiDocument(app, settings)).trimEnd();
 }
 
 /** What the user can mend is one line; a fault of the program has its stack. */

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { nearName } from './adapters/http/errors/did-you-mean.js';
-import { urlPart } from './adapters/net/url-part.js';
-import { databaseUrl } from './adapters/persistence/database-url.js';
+import { databaseUrl, urlPart } from './adapters/persistence/database-url.js';
 import { quoted, UsageError } from './application/errors.js';
 import { fail, Finding, ok, warn } from './application/finding.js';
 

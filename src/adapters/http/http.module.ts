@@ -4,7 +4,7 @@ import type { Settings } from '../../settings.js';
 import { type Observer, OBSERVERS } from '../observer.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { RateLimits } from './auth/rate-limits.js';
-import { DocsController } from './docs/docs-page.js';
+import { DocsController } from './docs/docs.controller.js';
 import { ApiErrorFilter } from './errors/api-error.filter.js';
 import { HealthController } from './health/health.controller.js';
 import { otherMethods, UnmatchedController } from './unmatched.js';

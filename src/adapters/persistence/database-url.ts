@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { quoted, UsageError } from '../../application/errors.js';
-import { urlPart } from '../net/url-part.js';
 
 /** How the connection to a database server is secured. */
 export interface Tls {
@@ -126,4 +125,13 @@ function certificates(name: string, path: string): string {
     problem = `cannot be read (${(error as NodeJS.ErrnoException).code})`;
   }
   throw new UsageError(`${name} must have a PEM file for its parameter sslrootcert; ${quoted(path)} ${problem}.`);
+}
+
+/** Decodes a part of a URL; throws `UsageError` with one line that begins with `name` if it is not percent-encoded. */
+export function urlPart(name: string, part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new UsageError(`${name} has a % that is not followed by two hexadecimal digits; encode a % as %25.`);
+  }
 }

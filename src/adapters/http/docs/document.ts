@@ -8,6 +8,7 @@ import {
   ResponseObject,
   SwaggerModule,
 } from '@nestjs/swagger';
+import { dump } from 'js-yaml';
 import type { Settings } from '../../../settings.js';
 import { ALWAYS, BODY_ERRORS, BY_STATUS, DEPRECATED, headers, SHARED_ERRORS, UNREADABLE } from './responses.js';
 import { schemas } from './schemas.js';
@@ -62,4 +63,8 @@ export function openApiDocument(app: INestApplication, settings: Settings): Open
     }
   }
   return { ...document, paths: relative };
+}
+
+export function openApiYaml(document: OpenAPIObject): string {
+  return dump(document, { lineWidth: -1, noRefs: true });
 }

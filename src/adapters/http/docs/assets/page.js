@@ -1,11 +1,6 @@
 // Light or dark mode, as the system has it.
 document.documentElement.classList.toggle('dark-mode', matchMedia('(prefers-color-scheme: dark)').matches);
 
-// SwaggerModule's page has no viewport: a telephone would show it at the width of a desktop.
-document.head.append(
-  Object.assign(document.createElement('meta'), { name: 'viewport', content: 'width=device-width, initial-scale=1' }),
-);
-
 // Swagger UI stores the key in localStorage, for ever; here for the tab only.
 Object.defineProperty(window, 'localStorage', { get: () => sessionStorage });
 
@@ -29,3 +24,37 @@ new MutationObserver(() => {
   // The browser would suggest the key in other tabs.
   root.querySelector('#auth-bearer-value')?.setAttribute('autocomplete', 'off');
 }).observe(root, { childList: true, subtree: true });
+
+// Relative to the page, so that it works behind any proxy.
+const servers = [{ url: new URL('v1', location).pathname, description: 'This instance' }];
+
+SwaggerUIBundle({
+  domNode: root,
+  url: 'openapi.json',
+  plugins: [
+    {
+      statePlugins: { spec: { wrapActions: { updateJsonSpec: (set) => (spec) => set({ ...spec, servers }) } } },
+      wrapComponents: {
+        // JSON is formatted with JavaScript numbers: a body with an int64 that they may round is shown as it is.
+        responseBody:
+          (Original, { React }) =>
+          (props) =>
+            React.createElement(
+              Original,
+              /\d{16}/.test(props.content) ? { ...props, contentType: 'text/plain' } : props,
+            ),
+        // `deepLinking` puts a link into a button, where a screen reader cannot reach it: not so here.
+        DeepLink:
+          (Original, { React }) =>
+          (props) =>
+            React.createElement(Original, { ...props, enabled: false }),
+      },
+    },
+  ],
+  persistAuthorization: true,
+  deepLinking: true,
+  syntaxHighlight: { theme: 'tomorrow-night' },
+  tryItOutEnabled: true,
+  displayOperationId: true,
+  defaultModelsExpandDepth: 0,
+});

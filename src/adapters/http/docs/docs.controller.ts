@@ -1,0 +1,71 @@
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { Controller, Get, Header, Redirect, Req, Res } from '@nestjs/common';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/auth.guard.js';
+import { openApiYaml } from './document.js';
+
+/** The page and its own files; `bundle.mjs` copies them beside the bundle. */
+const ASSETS = join(import.meta.dirname, 'assets');
+
+const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+
+/** The folder of each file that the page loads. */
+const FOLDERS: Readonly<Record<string, string>> = {
+  'page.css': ASSETS,
+  'page.js': ASSETS,
+  'swagger-ui.css': SWAGGER_UI,
+  'swagger-ui-bundle.js': SWAGGER_UI,
+  'favicon-32x32.png': SWAGGER_UI,
+};
+
+/** What the page may load and call: this service, and nothing else. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+  "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * Swagger UI at `/docs`, and the document that it shows. Not by `SwaggerModule.setup`, whose dozen routes Express would
+ * match before those of `/v1`.
+ */
+@Public()
+@Controller()
+export class DocsController {
+  /** Makes the document; `createApp` sets it, since Nest injects no application. */
+  describe!: () => OpenAPIObject;
+  private document: OpenAPIObject | undefined;
+
+  @Get()
+  @Redirect('docs')
+  home(): void {
+    // The decorator redirects.
+  }
+
+  @Get('docs')
+  @Header('Content-Security-Policy', POLICY)
+  @Header('Referrer-Policy', 'no-referrer')
+  page(@Res() response: Response): void {
+    response.sendFile('page.html', { root: ASSETS });
+  }
+
+  @Get(Object.keys(FOLDERS).map((name) => `docs/${name}`))
+  file(@Req() { path }: Request, @Res() response: Response): void {
+    const name = basename(path);
+    response.sendFile(name, { root: FOLDERS[name]! });
+  }
+
+  @Get('openapi.json')
+  json(@Res() response: Response): void {
+    response.json(this.openApi());
+  }
+
+  @Get('openapi.yaml')
+  yaml(@Res() response: Response): void {
+    response.type('text/yaml').send(openApiYaml(this.openApi()));
+  }
+
+  private openApi(): OpenAPIObject {
+    return (this.document ??= this.describe());
+  }
+}
