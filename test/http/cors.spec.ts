@@ -72,6 +72,13 @@ describe('CORS with CORS_ORIGINS', () => {
     expect((await service.send('/v1/pets', options)).headers.allow).toMatch(/GET/);
   });
 
+  /** The names of all response headers of the document, and Allow. */
+  const documented = () => {
+    const operations = Object.values(service.contract().document.paths).flatMap((path) => Object.values(path));
+    const responses = operations.flatMap((operation) => Object.values(operation.responses));
+    return ['Allow', ...new Set(responses.flatMap(({ headers = {} }) => Object.keys(headers)))];
+  };
+
   it.each(['/v1/pets', '/v1/pets/1', '/v1/pets/999', '/v1/nothing', '/v1/pets?limit=0'])(
     'lets the pages of an allowed origin read the response of %s and its headers, 401 included',
     async (path) => {
@@ -79,12 +86,7 @@ describe('CORS with CORS_ORIGINS', () => {
         const { headers } = await service.send(path, { headers: { Origin: ORIGIN }, key });
         expect(headers).toMatchObject({ 'access-control-allow-origin': ORIGIN, 'cache-control': 'no-store' });
         expect(headers.vary).toMatch(/\bOrigin\b/);
-        expect(list(headers['access-control-expose-headers'])).toEqual(
-          expect.arrayContaining([
-            ...['Link', 'Location', 'Deprecation', 'Sunset', 'X-Request-Id', 'Retry-After', 'WWW-Authenticate'],
-            ...['Allow', 'Idempotent-Replayed'],
-          ]),
-        );
+        expect(list(headers['access-control-expose-headers'])).toEqual(expect.arrayContaining(documented()));
       }
     },
   );

@@ -4,8 +4,8 @@ import type { Request } from '../request.js';
 
 /** The response headers that a page's script may read, besides those it always may. */
 const EXPOSED =
-  'Link,Location,Deprecation,Sunset,X-Request-Id,Retry-After,RateLimit,' +
-  'RateLimit-Policy,Idempotent-Replayed,WWW-Authenticate,Allow';
+  'Link,Location,Deprecation,Sunset,X-Request-Id,Retry-After,RateLimit,RateLimit-Policy,Idempotent-Replayed,' +
+  'WWW-Authenticate,Allow,Accept,Accept-Encoding';
 
 /**
  * Lets pages of these origins call the service (the CORS protocol of the Fetch standard). Their preflights need no key,
