@@ -42,20 +42,17 @@ export class ApplicationModule {
   static of(settings: Settings): DynamicModule {
     const { DATABASE_URL, API_KEYS } = settings;
     const authenticator = (keys: ApiKeyRepository) => new Authenticator(keys, API_KEYS);
+    const apiKeyService = (keys: ApiKeyRepository) => new ApiKeyService(keys);
+    const services = [
+      { provide: PetService, useFactory: (pets: PetRepository) => new PetService(pets), inject: [PetRepository] },
+      { provide: ApiKeyService, useFactory: apiKeyService, inject: [ApiKeyRepository] },
+      { provide: Authenticator, useFactory: authenticator, inject: [ApiKeyRepository] },
+    ];
     return {
       module: ApplicationModule,
       imports: [PersistenceModule.forUrl(DATABASE_URL, settings)],
-      providers: [
-        { provide: PetService, useFactory: (pets: PetRepository) => new PetService(pets), inject: [PetRepository] },
-        {
-          provide: ApiKeyService,
-          useFactory: (keys: ApiKeyRepository) => new ApiKeyService(keys),
-          inject: [ApiKeyRepository],
-        },
-        { provide: Authenticator, useFactory: authenticator, inject: [ApiKeyRepository] },
-        ScheduledTasks,
-      ],
-      exports: [PetService, Authenticator],
+      providers: [...services, ScheduledTasks],
+      exports: services,
     };
   }
 }

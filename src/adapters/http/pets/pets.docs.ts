@@ -10,7 +10,7 @@ import {
   ApiSchema,
   getSchemaPath,
 } from '@nestjs/swagger';
-import type { PetStatus } from '../../../domain/pets/pet.js';
+import type { Pet, PetStatus } from '../../../domain/pets/pet.js';
 import { ApiErrorResponse, headerRefs, messages } from '../docs/responses.js';
 import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
@@ -18,7 +18,7 @@ import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
 import { MAX_LIMIT, PAGE_QUERY } from './parameters.js';
 
-const EXAMPLE = { id: 1, name: 'Bella', categoryId: 42, status: 'available' };
+const EXAMPLE = { id: 1, name: 'Bella', categoryId: 42, status: 'available' } satisfies Record<keyof Pet, unknown>;
 
 /** What `petJson` writes. */
 @ApiSchema({ name: 'Pet', description: 'An animal of the catalogue: all fields of NewPet, and its identifier.' })
@@ -65,7 +65,8 @@ every animal that existed at the beginning exactly once, whatever is added meanw
   }),
   ApiErrorResponse('A query parameter is unknown, repeated or invalid.', {
     invalid_parameter: 'limit must be an integer from 1 to 100, not "1000".',
-    unknown_parameter: '"page" is not a query parameter of this operation. It has limit, status, cursor.',
+    unknown_parameter:
+      '"page" is not a query parameter of this operation. ' + `It has ${Object.keys(PAGE_QUERY).join(', ')}.`,
     repeated_parameter: 'status must be given once.',
     ...messages('invalid_cursor'),
   }),

@@ -8,6 +8,9 @@ export type BindParameter = (value: unknown) => string;
 /** The values of a row, by the names of their columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** The columns of a new pet, with their types on PostgreSQL. */
+export const NEW_PET = { name: 'text', category_id: 'bigint', status: 'text' } as const;
+
 /** The advice if a table does not exist. */
 export const MISSING_TABLE_ADVICE =
   'Restore a backup, or let "petstore migrate" create the tables in an empty database.';

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../database-url.js';
-import { BindParameter, Dialect, DriverError, MISSING_TABLE_ADVICE, Row } from './dialect.js';
+import { BindParameter, Dialect, DriverError, MISSING_TABLE_ADVICE, NEW_PET, Row } from './dialect.js';
 
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
@@ -32,11 +32,10 @@ const ofStatus = (status: string, maxId: string) =>
 const DURABLE = `set_config('synchronous_commit',
   CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`;
 
-/** The columns of a new pet, and of its idempotency key, with their types. */
-const PET = { name: 'text', category_id: 'bigint', status: 'text' };
+/** The columns of an idempotency key, with their types. */
 const KEY = { scope: 'text', token: 'text', fingerprint: 'text', created_at: 'text' };
 
-const PET_COLUMNS = Object.keys(PET).join(', ');
+const NEW_PET_COLUMNS = Object.keys(NEW_PET).join(', ');
 
 /** A table `record` of rows that are one parameter, with these columns and the `place` of each row. */
 function records(rows: readonly Row[], columns: Readonly<Record<string, string>>, bind: BindParameter): string {
@@ -91,8 +90,8 @@ export const postgres: Dialect = {
   // One statement, not the three of a transaction: one round trip, and two fifths less of the client's CPU time than if
   // the three are pipelined. What reads a materialized CTE runs after it, so the commit has its setting.
   insertPets: (pets, bind) => `WITH settings AS MATERIALIZED (SELECT ${DURABLE}), added AS (
-      INSERT INTO pet (${PET_COLUMNS})
-      SELECT ${PET_COLUMNS} FROM settings, ${records(pets, PET, bind)} ORDER BY place
+      INSERT INTO pet (${NEW_PET_COLUMNS})
+      SELECT ${NEW_PET_COLUMNS} FROM settings, ${records(pets, NEW_PET, bind)} ORDER BY place
       RETURNING id
     )
     SELECT id, 1 / (SELECT (count(*) = ${pets.length})::int FROM added) AS division_by_zero_if_any_is_discarded
@@ -104,7 +103,7 @@ export const postgres: Dialect = {
       SELECT set_config('lock_timeout', '10', true), ${DURABLE}, pg_get_serial_sequence('pet', 'id')::regclass AS ids
     ),
     sent AS MATERIALIZED (
-      SELECT nextval(ids) AS pet_id, record.* FROM settings, ${records(additions, { ...KEY, ...PET }, bind)}
+      SELECT nextval(ids) AS pet_id, record.* FROM settings, ${records(additions, { ...KEY, ...NEW_PET }, bind)}
     ),
     stored AS (
       INSERT INTO idempotency_key AS old (scope, token, fingerprint, pet_id, created_at)
@@ -123,8 +122,8 @@ export const postgres: Dialect = {
       RETURNING scope, token, fingerprint, pet_id
     ),
     added AS (
-      INSERT INTO pet (id, ${PET_COLUMNS})
-      SELECT pet_id, ${PET_COLUMNS} FROM sent JOIN stored USING (scope, token, pet_id)
+      INSERT INTO pet (id, ${NEW_PET_COLUMNS})
+      SELECT pet_id, ${NEW_PET_COLUMNS} FROM sent JOIN stored USING (scope, token, pet_id)
       RETURNING id
     )
     SELECT scope, token, stored.fingerprint, stored.pet_id, added.id IS NOT NULL AS is_new,

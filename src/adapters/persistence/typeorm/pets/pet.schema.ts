@@ -1,8 +1,8 @@
-import { EntityManager, EntitySchema } from 'typeorm';
+import { EntityManager, EntitySchema, EntitySchemaColumnOptions } from 'typeorm';
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
 import type { PersistentUrl } from '../../database-url.js';
 import { int64 } from '../columns.js';
-import type { Row } from '../dialects/dialect.js';
+import { NEW_PET } from '../dialects/dialect.js';
 import { dialectOf, query, type Write } from '../dialects/dialects.js';
 import { failureOf, RowsDiscarded } from '../failures.js';
 
@@ -16,13 +16,13 @@ export function petSchema(engine: PersistentUrl['engine']): EntitySchema<Pet> {
       name: { type: 'varchar', length: 255 },
       categoryId: { ...int64, name: 'category_id' },
       status: { type: 'varchar', length: 9 },
-    },
+    } satisfies Record<keyof Pet, EntitySchemaColumnOptions>,
     indices: [{ name: 'pet_status_id', columns: ['status', 'id'] }],
   });
 }
 
 /** The columns that `toPet` reads. */
-export const PET_COLUMNS = 'id, name, category_id, status';
+export const PET_COLUMNS = ['id', ...Object.keys(NEW_PET)].join(', ');
 
 /** A row of `PET_COLUMNS`, as the driver reads it: an int64 is a bigint or a string. */
 export interface PetRow {
@@ -33,7 +33,7 @@ export interface PetRow {
 }
 
 /** The row of a new pet. */
-export function toRow({ name, categoryId, status }: NewPet): Row {
+export function toRow({ name, categoryId, status }: NewPet): Record<keyof typeof NEW_PET, unknown> {
   return { name, category_id: categoryId, status };
 }
 
