@@ -32,7 +32,7 @@ const STATUSES = [undefined, 'available', 'pending', 'sold'];
 function pagesFarDown(animals) {
   const page = (status) => {
     const id = BigInt(Math.round(animals * (0.1 + Math.random() / 100)));
-    return `${list(status)}&cursor=${writeCursor(id, status)}`;
+    return `${list(status)}&cursor=${writeCursor(id, { status })}`;
   };
   return STATUSES.map((status) => Array.from({ length: 200 }, () => page(status)));
 }

@@ -1,9 +1,13 @@
 import { NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
 
-/** Which pets to list. */
-export interface PetQuery {
+/** What all pages of a list have in common. */
+export interface PetFilter {
   /** Only pets of this status; all pets if absent. */
   readonly status?: PetStatus;
+}
+
+/** Which pets to list. */
+export interface PetQuery extends PetFilter {
   /** Only pets with this id or a lower one; all pets if absent. */
   readonly maxId?: bigint;
   /** The maximum number of pets, 1 or more. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { isInt64 } from '../../domain/int64.js';
-import { DEFAULT_STATUS, NewPet, Pet, PetStatus } from '../../domain/pets/pet.js';
+import { DEFAULT_STATUS, NewPet, Pet } from '../../domain/pets/pet.js';
 import { CursorRejected, PetNotFound } from '../errors.js';
-import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from './pet-repository.port.js';
+import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetFilter, PetRepository } from './pet-repository.port.js';
 
 /**
  * For how long an expired idempotency key is kept, in milliseconds: a request that arrived before may wait for the
@@ -12,9 +12,7 @@ import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetRepository } from '
 const DELETION_DELAY = 300_000;
 
 /** Which page to list. */
-export interface PageQuery {
-  /** Only pets of this status; all pets if absent. */
-  readonly status?: PetStatus;
+export interface PageQuery extends PetFilter {
   /** The `next` of the previous page; the first page if absent. */
   readonly cursor?: string;
   /** The maximum number of pets on the page, 1 to 100. */
@@ -39,12 +37,12 @@ export class PetService {
   constructor(private readonly pets: PetRepository) {}
 
   /** Lists a page; rejects with `CursorRejected` if the cursor is invalid or belongs to another filter. */
-  async list({ status, cursor, limit }: PageQuery, deadline?: number): Promise<PetPage> {
-    const maxId = cursor === undefined ? undefined : readCursor(cursor, status) - 1n;
+  async list({ cursor, limit, ...filter }: PageQuery, deadline?: number): Promise<PetPage> {
+    const maxId = cursor === undefined ? undefined : readCursor(cursor, filter) - 1n;
     // One more than the page shows, to know whether another page follows.
-    const found = await this.pets.list({ status, maxId, limit: limit + 1 }, deadline);
+    const found = await this.pets.list({ ...filter, maxId, limit: limit + 1 }, deadline);
     const last = found.length > limit ? found[limit - 1] : undefined;
-    return last ? { pets: found.slice(0, limit), next: writeCursor(last.id, status) } : { pets: found };
+    return last ? { pets: found.slice(0, limit), next: writeCursor(last.id, filter) } : { pets: found };
   }
 
   /**
@@ -99,19 +97,19 @@ export function fingerprint({ name, categoryId, status, ...later }: NewPet): str
 }
 
 /**
- * The cursor of the page that follows this id in the list filtered by this status: the version of its format, the
- * filter, the id, and the CRC-32 of these. It never expires.
+ * The cursor of the page that follows this id in the list with this filter: the version of its format, the filter, the
+ * id, and the CRC-32 of these. It never expires.
  */
-export function writeCursor(id: bigint, status: PetStatus | undefined): string {
+export function writeCursor(id: bigint, { status }: PetFilter): string {
   const text = `1:${status ?? ''}:${id}:`;
   return Buffer.from(text + crc32(text).toString(16).padStart(8, '0')).toString('base64url');
 }
 
 /** The id that the page follows; throws `CursorRejected` if the cursor is damaged or belongs to another filter. */
-function readCursor(cursor: string, status: PetStatus | undefined): bigint {
+function readCursor(cursor: string, filter: PetFilter): bigint {
   const [, digits = ''] = /^1:[a-z]*:(\d{1,19}):/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
   // Without a match it is `BigInt('')`, which is 0, whose cursor differs.
   const id = BigInt(digits);
-  if (!isInt64(id) || cursor !== writeCursor(id, status)) throw new CursorRejected();
+  if (!isInt64(id) || cursor !== writeCursor(id, filter)) throw new CursorRejected();
   return id;
 }

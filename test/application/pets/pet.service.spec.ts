@@ -71,7 +71,7 @@ describe('PetService', () => {
         other === character ? [] : [cursor.slice(0, at) + other + cursor.slice(at + 1), cursor.slice(0, at)],
       ),
     );
-    const beyond = writeCursor(INT64_MAX + 1n, undefined);
+    const beyond = writeCursor(INT64_MAX + 1n, {});
     for (const bad of [...changed, beyond, `0${cursor}`, `${cursor}=`, '', '1', 'null', 'x'.repeat(10_000)]) {
       await expect(service.list({ limit: 1, cursor: bad })).rejects.toThrow(CursorRejected);
     }
