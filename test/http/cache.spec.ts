@@ -64,9 +64,7 @@ describe('responses on SQLite while another process writes to the file', () => {
     await service.add(newPetJson());
   });
 
-  afterAll(() => {
-    other.close();
-  });
+  afterAll(() => void other.close());
 
   it('show at once what it has updated and deleted', async () => {
     const targets = ['/v1/pets', '/v1/pets?status=available', '/v1/pets/1'];

@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { PetIdPipe } from '../../src/adapters/http/pets/parameters.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { Authenticator } from '../../src/application/keys/authenticator.js';
 import { Connection } from '../support/connection.js';
@@ -60,6 +61,10 @@ describe('the headers Deprecation, Sunset and Link', () => {
   );
 });
 
+it('may have a negative id, which was inserted by hand', () => {
+  expect(new PetIdPipe().transform('-7')).toBe(-7n);
+});
+
 it('is counted by its key, unlike other operations', async () => {
   const counted = await Service.start();
   for (const target of ['/v1/pets', '/v1/pets/1', '/v1/pets/x']) await counted.send(target);
@@ -69,16 +74,12 @@ it('is counted by its key, unlike other operations', async () => {
 });
 
 describe('the date of removal', () => {
-  afterEach(() => {
-    jest.useRealTimers();
-  });
+  afterEach(() => void jest.useRealTimers());
 
   /** Starts the service at a time, lets days pass, and returns how often the log warned. */
   async function warnings(start: string, days: number): Promise<number> {
-    jest.useFakeTimers({
-      now: new Date(start),
-      doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'setTimeout'],
-    });
+    const doNotFake = ['setImmediate', 'nextTick', 'queueMicrotask', 'setTimeout'] as const;
+    jest.useFakeTimers({ now: new Date(start), doNotFake: [...doNotFake] });
     const lines: string[] = [];
     const later = await Service.start({ LOG_LEVEL: 'warn' }, (line) => lines.push(line));
     try {

@@ -48,7 +48,7 @@ describe('parameters', () => {
   });
 
   it.each<[string, ErrorCode, string]>([
-    ['limit=5&limit=5', 'repeated_parameter', 'limit must be given once.'],
+    ['limit=5&limit=5', 'repeated_parameter', 'limit must be given once. The parameters are limit,'],
     ['limit=5&%6Cimit=5', 'repeated_parameter', 'limit must be given once.'],
     ['Limit=5', 'unknown_parameter', 'Did you mean "limit"?'],
     ['limit%20=5', 'unknown_parameter', 'Did you mean "limit"?'],
@@ -61,7 +61,7 @@ describe('parameters', () => {
 
   it('every fault is named in the order of the query, with the code of the first', async () => {
     const { message } = expectError(await list('limit=0&limit=1&status=x&page=2'), 'invalid_parameter');
-    expect(message).toMatch(/^limit must be an .* limit must be given once\. status must be .* "page" is not .*\.$/);
+    expect(message).toMatch(/^limit must be an .* limit must be given once\. .* status must be .* "page" is not .*\.$/);
     expectError(await list('page=2&limit=0'), 'unknown_parameter');
     expectError(await list('limit=0&5=x'), 'invalid_parameter');
     expectError(await list('limit=5&status=x&limit=6'), 'invalid_parameter');

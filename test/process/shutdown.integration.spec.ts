@@ -137,6 +137,19 @@ describe.each(['1', '2'])('graceful shutdown of %s process(es)', (count) => {
   });
 });
 
+it('graceful shutdown leaves a request that arrives after the signal the whole time of the database', async () => {
+  await start({ STATEMENT_TIMEOUT: '1000', STOP_TIMEOUT: '5500' });
+  const late = await keptConnection();
+  const lock = openDatabase();
+  lock.exec('BEGIN IMMEDIATE');
+  const exit = service.end('SIGTERM');
+  await pause(600);
+  late.write(CREATE);
+  expect((await late.answer()).status).toBe(503);
+  lock.exec('ROLLBACK');
+  expect(await exit).toBe(0);
+});
+
 it('graceful shutdown does not fail for a client that never completes its request', async () => {
   await start({ STOP_TIMEOUT: '3000' });
   const connection = await Connection.send(service.port, LIST.subarray(0, 20));

@@ -40,9 +40,7 @@ describe('SQLite', () => {
     another = new Libsql(fileOf(store.url));
   });
 
-  afterEach(() => {
-    another.close();
-  });
+  afterEach(() => void another.close());
 
   it('is unavailable, once, if a transaction was left open, and loses nothing afterwards', async () => {
     const settings = readSettings({ DATABASE_URL: store.url });

@@ -70,17 +70,17 @@ function acceptsJson(request: Request): boolean {
 /** The values by name. Throws an `ApiError` that names every parameter that is unknown, repeated or invalid. */
 export function parseQuery(query: Query, parameters: QueryParameters): Record<string, string> {
   const names = Object.keys(parameters);
+  const known = names.join(', ') || 'none';
   const faults: (() => ApiError)[] = [];
   const values: Record<string, string> = {};
   for (const [name, value] of query) {
     const parameter = names.includes(name) ? parameters[name] : undefined;
     const expected = parameter?.expected?.(value);
     if (!parameter) {
-      const known = names.join(', ') || 'none';
       const message = () => `${quoted(name)} is not a query parameter of this operation. It has ${known}.`;
       faults.push(() => new ApiError('unknown_parameter', message() + didYouMean(name, names)));
     } else if (name in values) {
-      faults.push(() => new ApiError('repeated_parameter', `${name} must be given once.`));
+      faults.push(() => new ApiError('repeated_parameter', `${name} must be given once. The parameters are ${known}.`));
     } else if (expected !== undefined) {
       faults.push(() => new ApiError('invalid_parameter', `${name} must be ${expected}, not ${quoted(value)}.`));
     }

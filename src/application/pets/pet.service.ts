@@ -107,7 +107,7 @@ export function writeCursor(id: bigint, { status }: PetFilter): string {
 
 /** The id that the page follows; throws `CursorRejected` if the cursor is damaged or belongs to another filter. */
 function readCursor(cursor: string, filter: PetFilter): bigint {
-  const [, digits = ''] = /^1:[a-z]*:(\d{1,19}):/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  const [, digits = ''] = /^1:[a-z]*:(-?\d{1,19}):/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
   // Without a match it is `BigInt('')`, which is 0, whose cursor differs.
   const id = BigInt(digits);
   if (!isInt64(id) || cursor !== writeCursor(id, filter)) throw new CursorRejected();

@@ -57,10 +57,11 @@ describe('PetService', () => {
     }
   });
 
-  it('accepts the cursor of an earlier release, for any instance', async () => {
+  it('accepts the cursor of an earlier release, for any instance, and one of a negative id', async () => {
     const added = await add(3);
     const cursor = 'MTo6MzpkZTZlYTIyYQ';
     expect((await service.list({ limit: 1, cursor })).pets).toEqual([added[1]]);
+    expect(await service.list({ limit: 1, cursor: writeCursor(-7n, {}) })).toEqual({ pets: [] });
   });
 
   it('rejects a damaged cursor', async () => {

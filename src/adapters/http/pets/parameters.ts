@@ -43,8 +43,8 @@ export class PageQueryPipe implements PipeTransform<Query, PageQuery> {
 /** Parses a petId. A malformed one is 404, like that of a pet that does not exist. */
 export class PetIdPipe implements PipeTransform<string, bigint> {
   transform(text: string): bigint {
-    // An id is positive, and an int64 has at most 19 digits.
-    if (!/^[1-9][0-9]{0,18}$/.test(text)) throw new PetNotFound();
+    // An int64 has at most 19 digits. An id that was inserted by hand may be negative.
+    if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(text)) throw new PetNotFound();
     return BigInt(text);
   }
 }

@@ -47,6 +47,8 @@ const PETS = namedSchema('Pets', {
   maxItems: MAX_LIMIT,
 });
 
+const PARAMETERS = Object.keys(PAGE_QUERY).join(', ');
+
 export const ListPetsOperation = applyDecorators(
   Operation({
     operationId: 'listPets',
@@ -65,9 +67,8 @@ every animal that existed at the beginning exactly once, whatever is added meanw
   }),
   ApiErrorResponse('A query parameter is unknown, repeated or invalid.', {
     invalid_parameter: 'limit must be an integer from 1 to 100, not "1000".',
-    unknown_parameter:
-      '"page" is not a query parameter of this operation. ' + `It has ${Object.keys(PAGE_QUERY).join(', ')}.`,
-    repeated_parameter: 'status must be given once.',
+    unknown_parameter: `"page" is not a query parameter of this operation. It has ${PARAMETERS}.`,
+    repeated_parameter: `status must be given once. The parameters are ${PARAMETERS}.`,
     ...messages('invalid_cursor'),
   }),
 );

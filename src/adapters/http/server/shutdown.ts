@@ -26,8 +26,10 @@ export async function closeGracefully(
 ): Promise<void> {
   // Requests are handled as ever, but the service is not ready.
   if (server.listening) await delay(STOP_DELAY);
-  // The rest of the time is for the database, the traces and the log.
-  const timeout = setTimeout(() => cutOff(queues), 0.8 * (STOP_TIMEOUT - STOP_DELAY));
+  // The rest of the time is for the database, the traces and the log. By default a request of the last moment has a
+  // second to arrive, and eight to wait for the database.
+  const time = STOP_TIMEOUT - STOP_DELAY;
+  const timeout = setTimeout(() => cutOff(queues), Math.max(0.8 * time, time - 500));
   await untilShortTurn();
   // The `close` of an HTTP server would close kept-alive connections at once, with the requests on their way.
   const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
