@@ -31,6 +31,6 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   if (settings.CORS_ORIGINS.length > 0) app.use(allowOrigins(settings.CORS_ORIGINS));
   // Before the routes, since a request with a protocol error reaches none.
   app.use((request: Request, _response: unknown, next: NextFunction) => next(request.context.error));
-  app.get(DocsController).describe = () => openApiDocument(app, settings);
+  app.get(DocsController).makeDocument = () => openApiDocument(app, settings);
   return app.init();
 }

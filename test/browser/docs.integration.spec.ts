@@ -116,6 +116,10 @@ describe('the docs page in a browser', () => {
     await list.locator('tr[data-param-name="status"] select').selectOption('available');
     const listed = await execute('listPets');
     expect(listed).toEqual({ status: expect.stringContaining('200'), body: expect.stringContaining(INT64) });
+    const downloading = page.waitForEvent('download');
+    await block.locator('.live-responses-table').getByRole('button', { name: 'Download' }).click();
+    // As HTML, the name of a pet could be a script.
+    expect((await downloading).suggestedFilename()).toMatch(/\.txt$/);
     expect(await block.locator('.curl').innerText()).toMatch(new RegExp(`http://${host}/v1/pets[^]*${INT64}`));
     expect(await list.locator('.request-url').innerText()).toContain(`http://${host}/v1/pets?limit=5&status=available`);
   });
@@ -160,7 +164,10 @@ describe('the docs page in a browser', () => {
     await isAuthorized().click();
     await page.locator('.modal-ux').waitFor();
     await audit('with the dialog');
+    await page.locator('.modal-ux').getByRole('button', { name: 'Logout' }).click();
+    await audit('with the dialog, without a key');
     await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).click();
+    await authorize();
     // A changed body adds the button Reset.
     await (await open('createPet')).locator('textarea').fill(newPetJson({ name: '"Max"' }));
     for (const { name } of OPERATIONS) await execute(name);

@@ -74,9 +74,11 @@ describe('CORS with CORS_ORIGINS', () => {
 
   /** The names of all response headers of the document, and Allow. */
   const documented = () => {
-    const operations = Object.values(service.contract().document.paths).flatMap((path) => Object.values(path));
-    const responses = operations.flatMap((operation) => Object.values(operation.responses));
-    return ['Allow', ...new Set(responses.flatMap(({ headers = {} }) => Object.keys(headers)))];
+    const responses = service
+      .contract()
+      .operations()
+      .flatMap((each) => Object.values(each.responses));
+    return ['Allow', ...responses.flatMap(({ headers = {} }) => Object.keys(headers))];
   };
 
   it.each(['/v1/pets', '/v1/pets/1', '/v1/pets/999', '/v1/nothing', '/v1/pets?limit=0'])(

@@ -17,7 +17,7 @@ export class HttpModule {
     return {
       module: HttpModule,
       imports: [application],
-      // In the order of the routes: the one that matches everything is the last.
+      // Routes are compared in this order: those of /v1 come first, the one that matches everything last.
       controllers: [...all, ...otherMethods(all), UnmatchedController],
       providers: [
         { provide: 'SETTINGS', useValue: settings },

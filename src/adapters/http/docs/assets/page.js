@@ -1,4 +1,4 @@
-// Light or dark mode, as the system has it.
+// Light or dark mode, as the system has it when the page is loaded.
 document.documentElement.classList.toggle('dark-mode', matchMedia('(prefers-color-scheme: dark)').matches);
 
 // Swagger UI stores the key in localStorage, for ever; here for the tab only.
@@ -20,12 +20,12 @@ new MutationObserver(() => {
   for (const [selector, name] of Object.entries(NAMES)) {
     for (const control of root.querySelectorAll(selector)) control.ariaLabel = name;
   }
-  for (const box of root.querySelectorAll('pre, .responses-inner, .table-container')) box.tabIndex = 0;
+  for (const box of root.querySelectorAll('pre, .responses-inner')) box.tabIndex = 0;
   // The browser would suggest the key in other tabs.
   root.querySelector('#auth-bearer-value')?.setAttribute('autocomplete', 'off');
 }).observe(root, { childList: true, subtree: true });
 
-// Relative to the page, so that it works behind any proxy.
+// Relative to the page, which a proxy may serve behind a path of its own; instead of the servers of the document.
 const servers = [{ url: new URL('v1', location).pathname, description: 'This instance' }];
 
 SwaggerUIBundle({
@@ -35,19 +35,15 @@ SwaggerUIBundle({
     {
       statePlugins: { spec: { wrapActions: { updateJsonSpec: (set) => (spec) => set({ ...spec, servers }) } } },
       wrapComponents: {
-        // JSON is formatted with JavaScript numbers: a body with an int64 that they may round is shown as it is.
-        responseBody:
-          (Original, { React }) =>
-          (props) =>
-            React.createElement(
-              Original,
-              /\d{16}/.test(props.content) ? { ...props, contentType: 'text/plain' } : props,
-            ),
-        // `deepLinking` puts a link into a button, where a screen reader cannot reach it: not so here.
-        DeepLink:
-          (Original, { React }) =>
-          (props) =>
-            React.createElement(Original, { ...props, enabled: false }),
+        // JSON is printed with JavaScript's numbers: a body with an int64 that they may round is shown as text.
+        responseBody(Original, { React }) {
+          const isExact = ({ content }) => !/\d{16}/.test(content);
+          return (props) => React.createElement(Original, isExact(props) ? props : { ...props, contentType: 'text' });
+        },
+        // `deepLinking` puts links into the buttons of operations, too, which hides those from screen readers.
+        DeepLink(Original, { React }) {
+          return (props) => React.createElement(Original, { ...props, enabled: false });
+        },
       },
     },
   ],
