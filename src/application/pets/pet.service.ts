@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { isInt64 } from '../../domain/int64.js';
+import { INT64_MIN, isInt64 } from '../../domain/int64.js';
 import { DEFAULT_STATUS, NewPet, Pet } from '../../domain/pets/pet.js';
 import { CursorRejected, PetNotFound } from '../errors.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetFilter, PetRepository } from './pet-repository.port.js';
@@ -108,8 +108,8 @@ export function writeCursor(id: bigint, { status }: PetFilter): string {
 /** The id that the page follows; throws `CursorRejected` if the cursor is damaged or belongs to another filter. */
 function readCursor(cursor: string, filter: PetFilter): bigint {
   const [, digits = ''] = /^1:[a-z]*:(-?\d{1,19}):/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  // Without a match it is `BigInt('')`, which is 0, whose cursor differs.
+  // Without a match it is `BigInt('')`, which is 0, whose cursor differs. No page follows the lowest id.
   const id = BigInt(digits);
-  if (!isInt64(id) || cursor !== writeCursor(id, filter)) throw new CursorRejected();
+  if (!isInt64(id) || id === INT64_MIN || cursor !== writeCursor(id, filter)) throw new CursorRejected();
   return id;
 }

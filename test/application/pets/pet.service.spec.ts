@@ -4,7 +4,7 @@ import { MemoryPetRepository } from '../../../src/adapters/persistence/memory/me
 import { CursorRejected } from '../../../src/application/errors.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../../src/application/pets/pet-repository.port.js';
 import { fingerprint, PageQuery, PetService, writeCursor } from '../../../src/application/pets/pet.service.js';
-import { INT64_MAX } from '../../../src/domain/int64.js';
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.js';
 import { NewPet, Pet, PET_STATUSES, PetStatus } from '../../../src/domain/pets/pet.js';
 
 const BELLA = { name: 'Bella', categoryId: 1n };
@@ -72,8 +72,8 @@ describe('PetService', () => {
         other === character ? [] : [cursor.slice(0, at) + other + cursor.slice(at + 1), cursor.slice(0, at)],
       ),
     );
-    const beyond = writeCursor(INT64_MAX + 1n, {});
-    for (const bad of [...changed, beyond, `0${cursor}`, `${cursor}=`, '', '1', 'null', 'x'.repeat(10_000)]) {
+    const ends = [INT64_MAX + 1n, INT64_MIN].map((id) => writeCursor(id, {}));
+    for (const bad of [...changed, ...ends, `0${cursor}`, `${cursor}=`, '', '1', 'null', 'x'.repeat(10_000)]) {
       await expect(service.list({ limit: 1, cursor: bad })).rejects.toThrow(CursorRejected);
     }
   });
