@@ -2,7 +2,6 @@ import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Authenticator } from '../../../application/keys/authenticator.js';
 import { KeyRejected } from '../../../application/errors.js';
-import { endOfTurn } from '../../../application/turn.js';
 import { OperationId } from '../operation.js';
 import { Request } from '../request.js';
 import { RateLimits } from './rate-limits.js';
@@ -27,7 +26,6 @@ export class AuthGuard implements CanActivate {
 
   async canActivate(host: ExecutionContext): Promise<boolean> {
     if (this.reflector.get(Public, host.getClass())) return true;
-    await endOfTurn();
     const request = host.getArgByIndex<Request>(0);
     const { context } = request;
     context.operation = this.reflector.get<string | undefined>(OperationId.KEY, host.getHandler());

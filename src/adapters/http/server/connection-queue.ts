@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net';
+import { endOfTurn } from '../../../application/turn.js';
 import { BUFFER_ENCODING } from '../body/read-body.js';
 import { ApiError, sendError } from '../errors/api-error.js';
 import type { Request } from '../request.js';
 import { Response } from './response.js';
 
-/** The most pending requests of a connection; what a client pipelines beyond them is not handled. */
-const MAX_PENDING = 64;
+/** One request that is handled and 64 pending ones; what a client pipelines beyond them is not handled. */
+const MAX_QUEUED = 65;
 
 const ignore = () => undefined;
 
@@ -43,7 +44,8 @@ export class ConnectionQueue {
 
   /** Handles a request when it reaches the head of the queue; never, if it follows a last response. */
   add(response: Response): void {
-    if (this.latest && this.pending.length === MAX_PENDING) this.latest.shouldKeepAlive = false;
+    const queued = this.pending.length + (this.current ? 1 : 0);
+    if (this.latest && queued === MAX_QUEUED) this.latest.shouldKeepAlive = false;
     if (!this.socket.writable || this.latest?.shouldKeepAlive === false) return this.stopReading();
     const { req: request } = response;
     const isUpgrade = request.headers.upgrade !== undefined;
@@ -55,7 +57,7 @@ export class ConnectionQueue {
     this.latest = response;
     response.on('close', this.next);
     this.pending.push(response);
-    if (!this.current && this.pending.length === 1) this.start();
+    if (!this.current && this.pending.length === 1) this.startNext();
   }
 
   /**
@@ -83,14 +85,21 @@ export class ConnectionQueue {
     if (this.latest?.headersSent === false) this.latest.shouldKeepAlive = false;
   }
 
+  /** One request of a connection in each turn of the event loop, so that a client that pipelines delays nobody. */
+  private startNext(): void {
+    const { socket } = this;
+    const response = this.pending[0]!;
+    if (response.socket) return void endOfTurn().then(() => socket.destroyed || this.start());
+    // One that `fail` has created: Node gives it no socket, and emits its 'close' only with that of the socket. It
+    // starts at once: Node would end a half-closed connection before the end of the turn.
+    response.assignSocket(socket);
+    response.once('finish', () => response.emit('close'));
+    this.start();
+  }
+
   private start(): void {
     const response = this.pending.shift()!;
     this.current = response;
-    // One that `fail` has created: Node gives it no socket, and emits its 'close' only with that of the socket.
-    if (!response.socket) {
-      response.assignSocket(this.socket);
-      response.once('finish', () => response.emit('close'));
-    }
     this.handle(response, this.failed?.response === response ? this.failed.error : undefined);
   }
 
@@ -101,10 +110,7 @@ export class ConnectionQueue {
     const [following] = this.pending;
     if (!following && this.latest?.req.complete) this.latest = undefined;
     if (!current.shouldKeepAlive || (!following && socket.readableEnded)) this.linger();
-    // One response of a connection in each turn of the event loop, so that a client that pipelines delays nobody.
-    else if (following?.socket) setImmediate(() => socket.destroyed || this.start());
-    // One of `fail` at once: Node would end a half-closed connection before the next turn.
-    else if (following) this.start();
+    else if (following) this.startNext();
   };
 
   /**
