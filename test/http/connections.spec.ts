@@ -41,6 +41,7 @@ const LAST: readonly (readonly [what: string, request: string, status: number])[
   ['a health check with Connection: close', rawRequest('GET /health/ready', ['Connection: close']), 200],
   ['a file of the docs with Connection: close', rawRequest('GET /docs', ['Connection: close']), 200],
   ['a request without a key and with Connection: close', rawRequest('GET /v1/pets', ['Connection: close']), 401],
+  ['a request without a Host', get('/v1/pets').replace('Host: x\n', ''), 400],
   ['a request to upgrade', get('/v1/pets', 'Connection: Upgrade', 'Upgrade: h2c'), 200],
   ['a POST that asks to upgrade', post('upgrade', 'Connection: Upgrade', 'Upgrade: websocket'), 201],
 ];
@@ -50,13 +51,13 @@ describe('behind a response with Connection: close', () => {
     const [pipelined, late] = [newName(), newName()];
     const connection = await Connection.open(service.port);
     connection.socket.allowHalfOpen = true;
-    connection.write(bytes(request + post(pipelined)));
+    connection.write(bytes(request + post(pipelined) + post('x'.repeat(5_000_000))));
     const response = await connection.answer();
     expect([response.status, response.header('Connection')]).toEqual([status, 'close']);
     expect(response.header('Upgrade')).toBeUndefined();
     if (!connection.socket.readableEnded) await once(connection.socket, 'end');
     connection.socket.end(bytes(post(late)));
-    expect(await connection.untilClosed()).toBe('');
+    expect([await connection.untilClosed(), connection.broke]).toEqual(['', false]);
     expect(await stored()).not.toEqual(expect.arrayContaining([expect.stringMatching(`^(${pipelined}|${late})$`)]));
   });
 

@@ -5,7 +5,7 @@ import { ApiError, sendError } from '../errors/api-error.js';
 import type { Request } from '../request.js';
 import { Response } from './response.js';
 
-/** One request that is handled and 64 pending ones; what a client pipelines beyond them is not handled. */
+/** The most requests without a response: 64 wait behind the first. What a client pipelines beyond is not handled. */
 const MAX_QUEUED = 65;
 
 const ignore = () => undefined;
@@ -39,7 +39,8 @@ export class ConnectionQueue {
 
   /** Whether a request is complete and its response has not been sent. */
   get isResponding(): boolean {
-    return this.current?.req.complete === true && !this.current.writableFinished;
+    const response = this.current ?? this.pending[0];
+    return response?.req.complete === true && !response.writableFinished;
   }
 
   /** Handles a request when it reaches the head of the queue; never, if it follows a last response. */
@@ -85,22 +86,20 @@ export class ConnectionQueue {
     if (this.latest?.headersSent === false) this.latest.shouldKeepAlive = false;
   }
 
-  /** One request of a connection in each turn of the event loop, so that a client that pipelines delays nobody. */
+  /** Starts the next request at the end of the turn (see `endOfTurn`); so a client that pipelines delays nobody. */
   private startNext(): void {
     const { socket } = this;
     const response = this.pending[0]!;
-    if (response.socket) return void endOfTurn().then(() => socket.destroyed || this.start());
-    // One that `fail` has created: Node gives it no socket, and emits its 'close' only with that of the socket. It
-    // starts at once: Node would end a half-closed connection before the end of the turn.
-    response.assignSocket(socket);
-    response.once('finish', () => response.emit('close'));
-    this.start();
-  }
-
-  private start(): void {
-    const response = this.pending.shift()!;
-    this.current = response;
-    this.handle(response, this.failed?.response === response ? this.failed.error : undefined);
+    // One that `fail` has created: Node gives it no socket, and emits its 'close' only with that of the socket.
+    if (!response.socket) {
+      response.assignSocket(socket);
+      response.once('finish', () => response.emit('close'));
+    }
+    void endOfTurn().then(() => {
+      if (socket.destroyed) return;
+      this.current = this.pending.shift();
+      this.handle(response, this.failed?.response === response ? this.failed.error : undefined);
+    });
   }
 
   private readonly next = (): void => {
@@ -118,6 +117,8 @@ export class ConnectionQueue {
    * the connection, which can destroy the response on its way (RFC 9112, section 9.6).
    */
   private linger(): void {
+    // A body that nobody reads would hold up what follows it.
+    for (const { req: request } of this.pending.splice(0)) request.resume();
     this.socket.end();
     this.socket.resume();
     const timeout = setTimeout(() => this.socket.destroy(), 2_000);
