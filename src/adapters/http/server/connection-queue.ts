@@ -5,7 +5,7 @@ import { ApiError, sendError } from '../errors/api-error.js';
 import type { Request } from '../request.js';
 import { Response } from './response.js';
 
-/** The most requests without a response: 64 wait behind the first. What a client pipelines beyond is not handled. */
+/** The most requests without a response, 64 of them pending. What a client pipelines beyond these is not handled. */
 const MAX_QUEUED = 65;
 
 const ignore = () => undefined;
@@ -86,7 +86,7 @@ export class ConnectionQueue {
     if (this.latest?.headersSent === false) this.latest.shouldKeepAlive = false;
   }
 
-  /** Starts the next request at the end of the turn (see `endOfTurn`); so a client that pipelines delays nobody. */
+  /** Starts the next request at the end of the turn (see `endOfTurn`), so that pipelining delays nobody else. */
   private startNext(): void {
     const { socket } = this;
     const response = this.pending[0]!;
@@ -117,7 +117,7 @@ export class ConnectionQueue {
    * the connection, which can destroy the response on its way (RFC 9112, section 9.6).
    */
   private linger(): void {
-    // A body that nobody reads would hold up what follows it.
+    // An unread body would stop the reading of the connection.
     for (const { req: request } of this.pending.splice(0)) request.resume();
     this.socket.end();
     this.socket.resume();
