@@ -22,10 +22,12 @@ export async function underLoad(
   happening: (ledger: Ledger, services: readonly RunningService[]) => Promise<void>,
   variables: Readonly<Record<string, string>> = {},
   timeLimit?: number,
+  keys: readonly string[] = [KEY],
 ): Promise<Ledger> {
   const folder = new WorkingFolder(buildProgram());
   const ports = [await freePort(), await freePort()];
   const ledger = new Ledger(ports, [503, 409], timeLimit);
+  ledger.keys = keys;
   try {
     const environment = { NODE_ENV: 'production', API_KEYS: KEY, LOG_LEVEL: 'error', DATABASE_URL: url, ...variables };
     const services = [];

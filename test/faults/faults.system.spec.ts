@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, it } from '@jest/globals';
 import { underLoad } from '../cluster/instances.js';
-import { pause } from '../support/ledger.js';
+import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
+import { Ledger, pause } from '../support/ledger.js';
 import { isReady } from '../support/start-ready.js';
-import { mariadb, postgres, sqlite, TestStore } from '../support/stores.js';
+import { mariadb, openStoreAt, postgres, sqlite, TestStore } from '../support/stores.js';
 import { until } from '../support/working-folder.js';
 import { Faults, faultsOf } from './faults.js';
 
@@ -38,6 +39,24 @@ describe.each([sqlite, postgres, mariadb])('two instances on a $name database', 
     await store.remove();
   });
 
+  async function withKeys<T>(use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
+    const { keys, close } = await openStoreAt(store.url);
+    return use(new ApiKeyService(keys)).finally(close);
+  }
+
+  /** Rotates the API key of the clients, who then send the old one and the new one. */
+  async function rotate(ledger: Ledger): Promise<void> {
+    const [current, old] = ledger.keys;
+    ledger.keys = [current!];
+    if (old !== undefined) {
+      // For requests with it that have not been read yet.
+      await pause(1_000);
+      await withKeys((keys) => keys.revoke('shop.old'));
+    }
+    const { text } = await withKeys((keys) => keys.rotate('shop', 3_600_000));
+    ledger.keys = [text, current!];
+  }
+
   it(
     '[short] lose nothing, store nothing twice, and recover, whatever fails at random',
     async () => {
@@ -63,16 +82,20 @@ describe.each([sqlite, postgres, mariadb])('two instances on a $name database', 
     ['[short] ', 1_000],
     ['', CREATES],
   ])(
-    '%screate one pet for each Idempotency-Key in %i creates while connections are killed, or the file is locked',
+    '%screate one pet for each Idempotency-Key in %i creates while connections are killed, or the file is locked, and ' +
+      'the API key is rotated',
     async (_short, creates) => {
       const interrupt = faults.kinds['killed connections'] ?? faults.kinds['lock of another process']!;
-      await underLoad(faults.url, async (ledger, [service]) => {
+      const { text } = await withKeys((keys) => keys.create('shop'));
+      const happening: Parameters<typeof underLoad>[1] = async (ledger, [service]) => {
         ledger.start(MORE_CLIENTS);
-        while (ledger.creates < creates) {
+        for (let i = 0; ledger.creates < creates || i < 4; i++) {
           await pause(1_000 * Math.random());
           await interrupt({ pid: service!.pid, keyInFlight: 'none' });
+          if (i % 4 === 0) await rotate(ledger);
         }
-      });
+      };
+      await underLoad(faults.url, happening, {}, undefined, [text]);
     },
     120_000 + CREATES * 20,
   );

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import Libsql from 'libsql';
+import { requestKeyOf } from '../../src/adapters/persistence/typeorm/pets/pet-table.js';
+import { digestOf } from '../../src/domain/keys/api-key.js';
 import { integer, KEY, pause } from '../support/ledger.js';
 import { Proxy } from '../support/proxy.js';
 import { connectTo, Session } from '../support/sql.js';
@@ -107,14 +108,14 @@ function hold(session: Session, begin: string, statement: (target: Target) => st
   };
 }
 
-const someTable = (): string => (integer(2) === 0 ? 'pet' : 'idempotency_key');
+const someTable = (): string => (integer(2) === 0 ? 'pet' : 'api_key');
 
-const LATEST_KEYS = 'SELECT * FROM idempotency_key ORDER BY created_at DESC LIMIT 50 FOR UPDATE';
+const LATEST_KEYS = 'SELECT * FROM pet WHERE requested_at > 0 ORDER BY requested_at DESC LIMIT 50 FOR UPDATE';
 
 /** Stores an Idempotency-Key as another instance does while it creates the pet. */
 const insertKey = ({ keyInFlight }: Target): string =>
-  `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at) VALUES
-    ('${createHash('sha256').update(KEY).digest('hex')}', '${keyInFlight}', '', 0, '2026-01-01T00:00:00.000Z')`;
+  `INSERT INTO pet (name, category_id, status, request_key, fingerprint, requested_at) VALUES
+    ('', 0, '', '${requestKeyOf({ scope: digestOf(KEY), key: keyInFlight })}', '', 0)`;
 
 function ofPostgres(session: Session): Faults['kinds'] {
   const begin = 'BEGIN; SET LOCAL lock_timeout = 500';

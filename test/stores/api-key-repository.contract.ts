@@ -14,8 +14,8 @@ export function digest(digit: string | number): string {
 }
 
 export function newKey(fields: Partial<ApiKey> = {}): ApiKey {
-  const fixed = { digest: digest(1), name: 'shop', prefix: 'pets_abcd', createdAt: CREATED };
-  return { ...fixed, expiresAt: null, revokedAt: null, ...fields };
+  const key = { digest: digest(1), name: 'shop', prefix: 'pets_abcd', createdAt: CREATED, ...fields };
+  return { owner: key.digest, expiresAt: null, revokedAt: null, ...key };
 }
 
 export function use(fields: Partial<KeyUse> = {}): KeyUse {
@@ -44,6 +44,7 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       ['with the longest name', { name: 'x'.repeat(64), prefix: 'pets_Zz09', expiresAt: LATER }],
       ['expired', { expiresAt: new Date(0) }],
       ['revoked', { revokedAt: LATER }],
+      ['that replaced another one', { owner: digest(9) }],
     ])('are found as stored: %s', async (_which, fields) => {
       const key = newKey(fields);
       await keys.add(key);

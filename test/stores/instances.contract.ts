@@ -1,11 +1,13 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
+import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
 import { INT64_MIN } from '../../src/domain/int64.js';
 import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
+import { setWallClock } from '../support/wall-clock.js';
 import { CREATED, digest, LATER, newKey, use, usesOf } from './api-key-repository.contract.js';
-import { addAll, idempotencyKey, newPet, NOW } from './pet-repository.contract.js';
+import { addAll, idempotencyKey, newPet } from './pet-repository.contract.js';
 import { rawQuery } from './raw-query.js';
 
 /** What every database does for several instances, and after a restart. */
@@ -112,6 +114,16 @@ export function describeInstances(kind: StoreKind): void {
       expect((await other.pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
     });
 
+    it('compare the age of an idempotency key by the clock of the database, whatever their own says', async () => {
+      const { pet } = await one.pets.add(newPet(), idempotencyKey());
+      for (const days of [-2, 2]) {
+        setWallClock(Date.now() + days * IDEMPOTENCY_KEY_LIFETIME);
+        expect(await other.pets.deleteIdempotencyKeys()).toBe(0);
+        expect(await other.pets.add(newPet(), idempotencyKey())).toEqual({ pet, replayed: true });
+        jest.useRealTimers();
+      }
+    });
+
     it('let one of two rotations of a key win, and change nothing for the other one', async () => {
       const retired = { name: 'shop.old', expiresAt: LATER };
       await one.keys.add(newKey());
@@ -153,7 +165,7 @@ export function describeInstances(kind: StoreKind): void {
         pets.add(newPet(), idempotencyKey()),
         pets.find(1n),
         pets.list({ limit: 1 }),
-        pets.deleteIdempotencyKeys(NOW),
+        pets.deleteIdempotencyKeys(),
         keys.add(newKey()),
         keys.find(digest(1)),
         keys.list(),

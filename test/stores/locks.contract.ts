@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { requestKeyOf } from '../../src/adapters/persistence/typeorm/pets/pet-table.js';
 import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/schema.js';
 import { IdempotencyInProgress, DatabaseUnavailable } from '../../src/application/errors.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
 import { freshStore } from '../support/fresh-store.js';
 import { connectTo, Session, withParameter } from '../support/sql.js';
 import { openStoreAt, StoreKind } from '../support/stores.js';
-import { idempotencyKey, newPet, NOW } from './pet-repository.contract.js';
+import { ageKeys, idempotencyKey, newPet } from './pet-repository.contract.js';
 
 /** What a database server does while another transaction holds locks. */
 export function describeLocks(kind: StoreKind): void {
@@ -15,7 +16,6 @@ export function describeLocks(kind: StoreKind): void {
     const store = freshStore(kind);
     let sessions: Session[] = [];
     const isPostgres = kind.name === 'PostgreSQL';
-    const { scope, key, fingerprint } = idempotencyKey();
 
     afterEach(async () => {
       for (const session of sessions) await session.end();
@@ -29,9 +29,10 @@ export function describeLocks(kind: StoreKind): void {
       return session;
     }
 
-    const insertKey = (at: Date, petId = 0n) =>
-      `INSERT INTO idempotency_key (scope, token, fingerprint, pet_id, created_at)
-        VALUES ('${scope}', '${key}', '${fingerprint}', ${petId}, '${at.toISOString()}')`;
+    /** Creates a pet as a request with this key does that is in flight. */
+    const insertTwin = (key = idempotencyKey()) =>
+      `INSERT INTO pet (name, category_id, status, request_key, fingerprint, requested_at)
+        VALUES ('Bella', 1, 'available', '${requestKeyOf(key)}', '${key.fingerprint}', ${Date.now()})`;
 
     /** Selects a row while a connection to the database waits for a lock. */
     const waiting = isPostgres
@@ -40,34 +41,29 @@ export function describeLocks(kind: StoreKind): void {
           (state LIKE 'Waiting for%lock' OR id IN (SELECT trx_mysql_thread_id FROM information_schema.innodb_trx
             WHERE trx_state = 'LOCK WAIT'))`;
 
-    it('that locks the pets makes an add with an idempotency key unavailable', async () => {
+    it.each([
+      ['the pets', ['LOCK TABLE pet IN SHARE MODE'], ['SELECT * FROM pet WHERE id > 0 FOR UPDATE']],
+      ['their table', ['LOCK TABLE pet'], ['LOCK TABLES pet READ']],
+    ])('that locks %s makes an add with an idempotency key unavailable', async (_what, ...[onPostgres, onMariadb]) => {
       const { pets } = await store.open();
       await pets.add(newPet());
-      const lock = isPostgres ? 'LOCK TABLE pet IN SHARE MODE' : 'SELECT * FROM pet WHERE id > 0 FOR UPDATE';
-      const other = await transaction(lock);
-      await expect(pets.add(newPet(), idempotencyKey())).rejects.toThrow(DatabaseUnavailable);
-      await other.query('ROLLBACK');
+      const other = await transaction(...(isPostgres ? onPostgres : onMariadb));
+      const adding = pets.add(newPet(), idempotencyKey(), performance.now() + 4_000);
+      await expect(adding).rejects.toThrow(DatabaseUnavailable);
+      await other.query(isPostgres ? 'ROLLBACK' : 'UNLOCK TABLES; ROLLBACK');
       // The server may have run the abandoned statement once the lock was released.
       const { pet } = await pets.add(newPet(), idempotencyKey());
       expect(await pets.list({ limit: 1 })).toEqual([pet]);
       expect(await pets.list({ limit: 10 })).toHaveLength(2);
     });
 
-    it('that locks all idempotency keys makes an add with one unavailable', async () => {
-      const { pets } = await store.open();
-      const mode = isPostgres ? 'IN SHARE MODE' : 'READ';
-      const other = await transaction(`LOCK ${isPostgres ? 'TABLE' : 'TABLES'} idempotency_key ${mode}`);
-      const adding = pets.add(newPet(), idempotencyKey(), performance.now() + 4_000);
-      await expect(adding).rejects.toThrow(DatabaseUnavailable);
-      await other.query(isPostgres ? 'ROLLBACK' : 'UNLOCK TABLES');
-    });
-
     it('that holds an idempotency key makes no other wait for the deletion of old keys', async () => {
       const { pets } = await store.open();
-      const old = Array.from({ length: 50 }, (_, i) => idempotencyKey({ key: `old ${i}`, at: new Date(i) }));
+      const old = Array.from({ length: 50 }, (_, i) => idempotencyKey({ key: `old ${i}` }));
       await Promise.all(old.map((each) => pets.add(newPet(), each)));
-      const other = await transaction(insertKey(NOW).replace(`'${key}'`, `'~'`));
-      const deleting = pets.deleteIdempotencyKeys(NOW).catch(() => 0);
+      await ageKeys(store.url, IDEMPOTENCY_KEY_LIFETIME);
+      const other = await transaction(insertTwin(idempotencyKey({ key: 'other' })));
+      const deleting = pets.deleteIdempotencyKeys().catch(() => 0);
       await delay(100);
       const begun = performance.now();
       const adding = pets.add(newPet(), idempotencyKey()).then(() => performance.now() - begun);
@@ -79,7 +75,7 @@ export function describeLocks(kind: StoreKind): void {
     it('that holds an idempotency key rejects its twin in the end, and delays no other pet', async () => {
       const { pets } = await store.open();
       await pets.add(newPet(), idempotencyKey({ key: 'before' }));
-      const other = await transaction(insertKey(NOW));
+      const other = await transaction(insertTwin());
       const twin = pets.add(newPet(), idempotencyKey()).catch((error: unknown) => error);
       let isPending = true;
       void twin.finally(() => (isPending = false));
@@ -90,25 +86,6 @@ export function describeLocks(kind: StoreKind): void {
       expect(await twin).toBeInstanceOf(IdempotencyInProgress);
       await other.query('ROLLBACK');
       expect((await pets.add(newPet(), idempotencyKey())).replayed).toBe(false);
-    });
-
-    it('that renews an idempotency key is not undone by the deletion of old keys', async () => {
-      const { pets } = await store.open();
-      const { pet } = await pets.add(newPet(), idempotencyKey());
-      const renewed = new Date(NOW.getTime() + IDEMPOTENCY_KEY_LIFETIME);
-      const other = await transaction('DELETE FROM idempotency_key', insertKey(renewed, pet.id));
-      let isPending = true;
-      // On MariaDB it does not wait.
-      const deleting = pets
-        .deleteIdempotencyKeys(renewed)
-        .catch(() => 0)
-        .finally(() => (isPending = false));
-      const observer = await connectTo(store.url);
-      sessions.push(observer);
-      while (isPending && (await observer.query(waiting)).length === 0) await delay(150);
-      await other.query('COMMIT');
-      await deleting;
-      expect(await pets.add(newPet(), idempotencyKey({ at: renewed }))).toEqual({ pet, replayed: true });
     });
 
     it('that holds a table lets requests pass while a migration waits for it, and is named after its timeout', async () => {

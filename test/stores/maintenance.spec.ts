@@ -309,7 +309,7 @@ describe('backup and restore', () => {
     ['the latest migration', `DELETE FROM migrations WHERE name LIKE 'Unique%'`],
     ['its index', 'DROP INDEX pet_status_id'],
     ['its primary key', 'CREATE TABLE other AS SELECT * FROM pet; DROP TABLE pet; ALTER TABLE other RENAME TO pet'],
-    ['a column of it', 'ALTER TABLE idempotency_key DROP COLUMN fingerprint'],
+    ['a column of it', 'ALTER TABLE pet DROP COLUMN fingerprint'],
   ])('reject a backup without %s', async (_what, sql) => {
     await backup(store.url, target);
     for (const each of sql.split('; ')) await rawQuery(`sqlite:${target}`, each);

@@ -2,14 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { databaseUrl, type PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { dataSourceOptions, withSource } from '../../src/adapters/persistence/typeorm/data-source.js';
+import { CreateTables1795132800000 } from '../../src/adapters/persistence/typeorm/migrations/1795132800000-create-tables.js';
+import { UniqueKeyNames1795651200000 } from '../../src/adapters/persistence/typeorm/migrations/1795651200000-unique-key-names.js';
+import { migrate } from '../../src/adapters/persistence/typeorm/schema.js';
 import { UsageError } from '../../src/application/errors.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
+import { fingerprint } from '../../src/application/pets/pet.service.js';
 import { freshStore } from '../support/fresh-store.js';
 import { Answer, Service } from '../support/service.js';
 import { query } from '../support/sql.js';
-import { StoreKind, TestStore } from '../support/stores.js';
+import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
 import { newPet } from './pet-repository.contract.js';
-import { fileOf, rawQuery } from './raw-query.js';
+import { columnsOf, fileOf, rawQuery } from './raw-query.js';
 
 const DATA = 'test/data/first-release';
 const FILES: Readonly<Record<string, string>> = {
@@ -64,25 +70,31 @@ async function load(url: string, sql: string): Promise<void> {
   connection.close();
 }
 
-/** A database as release 1.0.0 left it an hour ago; its idempotency key "old" is a day older. */
-async function databaseOfFirstRelease(kind: StoreKind): Promise<TestStore> {
+/** A database as a release left it an hour ago; its idempotency key "old" is a day older. */
+async function databaseOf(release: '1.0.0' | '1.1.0', kind: StoreKind): Promise<TestStore> {
   const store = await kind.create('empty');
   await load(store.url, readFileSync(join(DATA, FILES[kind.name]!), 'utf8'));
+  // What the start of 1.1.0 does to it.
+  const migrations = [CreateTables1795132800000, UniqueKeyNames1795651200000];
+  if (release === '1.1.0')
+    await withSource({ ...dataSourceOptions(persistentUrl(store.url)), migrations }, (source) => migrate(source));
   const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
   await rawQuery(store.url, `UPDATE idempotency_key SET created_at = '${hoursAgo(1)}'`);
   await rawQuery(store.url, `UPDATE idempotency_key SET created_at = '${hoursAgo(25)}' WHERE token = 'old'`);
   return store;
 }
 
+const persistentUrl = (url: string) => databaseUrl('DATABASE_URL', url) as PersistentUrl;
+
 /** What the migrations promise on a kind of database. */
 export function describeMigrations(kind: StoreKind): void {
-  describe(`a ${kind.name} database of release 1.0.0`, () => {
+  describe.each(['1.0.0', '1.1.0'] as const)(`a ${kind.name} database of release %s`, (release) => {
     let store: TestStore;
     let service: Service;
     const keys = KEYS[kind.name]!;
 
     beforeAll(async () => {
-      store = await databaseOfFirstRelease(kind);
+      store = await databaseOf(release, kind);
       service = await Service.start({ DATABASE_URL: store.url, API_KEYS: 'key-of-the-migrations-test' });
     });
 
@@ -153,6 +165,55 @@ export function describeMigrations(kind: StoreKind): void {
       for (const [i, { pets }] of stores.entries()) expect((await pets.add(newPet())).pet.id).toBe(BigInt(i + 1));
     });
 
+    it('continue wherever they were interrupted, and move every idempotency key to its pet', async () => {
+      const old = await databaseOf('1.0.0', kind);
+      const url = persistentUrl(old.url);
+      // More than are moved at a time.
+      const tokens = Array.from({ length: 600 }, (_, i) => `many '" ${i}`);
+      const pets = tokens.map((_, i) => `(${i + 100}, 'Many', 1, 'sold')`);
+      const hash = fingerprint({ name: 'Many', categoryId: 1n, status: 'sold' });
+      const keys = tokens.map((token, i) => {
+        const text = `'scope ${i % 2}', '${token.replace("'", "''")}', '${Buffer.from(hash, 'base64url').toString('hex')}'`;
+        return `(${text}, ${i + 100}, '${new Date().toISOString()}')`;
+      });
+      await rawQuery(old.url, `INSERT INTO pet (id, name, category_id, status) VALUES ${pets.join()}`);
+      const columns = 'scope, token, fingerprint, pet_id, created_at';
+      await rawQuery(old.url, `INSERT INTO idempotency_key (${columns}) VALUES ${keys.join()}`);
+      // Interrupted before its first statement, then before its second one, until nothing is left to interrupt.
+      const quiet = () => undefined;
+      const others = {
+        logQueryError: quiet,
+        logQuerySlow: quiet,
+        logSchemaBuild: quiet,
+        logMigration: quiet,
+        log: quiet,
+      };
+      let statements: number;
+      let allowed = 0;
+      const logQuery = () => {
+        if (statements++ === allowed) throw new Error('interrupted');
+      };
+      do {
+        statements = 0;
+        const options = { ...dataSourceOptions(url), logger: { ...others, logQuery } };
+        const migrating = withSource(options, (source) => migrate(source));
+        await migrating.catch((error: Error) => expect(error.message).toContain('interrupted'));
+      } while (statements > allowed++);
+      const tables = await columnsOf(old.url);
+      expect([...tables.keys()].filter((table) => table.includes('idempotency'))).toEqual([]);
+      const { pets: repository, close } = await openStoreAt(old.url);
+      const replays = tokens.map((key, i) =>
+        repository.add(
+          { name: 'Many', categoryId: 1n, status: 'sold' },
+          { scope: `scope ${i % 2}`, key, fingerprint: hash },
+        ),
+      );
+      for (const [i, { pet, replayed }] of (await Promise.all(replays)).entries())
+        expect([pet.id, replayed]).toEqual([BigInt(i + 100), true]);
+      await close();
+      await old.remove();
+    });
+
     it('leave valid keys of release 1.0.0 that share a name valid, and let no other key have it', async () => {
       await load(store.url, readFileSync(join(DATA, FILES[kind.name]!), 'utf8'));
       const twin = 'a'.repeat(64);
@@ -163,7 +224,7 @@ export function describeMigrations(kind: StoreKind): void {
       const { keys } = await store.open();
       expect((await keys.list()).filter(({ name, revokedAt }) => name === 'shop' && !revokedAt)).toHaveLength(2);
       const createdAt = new Date();
-      const another = { name: 'shop', prefix: 'y', createdAt, expiresAt: null, revokedAt: null };
+      const another = { owner: 'shop', name: 'shop', prefix: 'y', createdAt, expiresAt: null, revokedAt: null };
       await expect(keys.add({ ...another, digest: 'b'.repeat(64) })).rejects.toThrow(UsageError);
       // The key "till" has expired, and releases its name.
       await keys.add({ ...another, digest: 'c'.repeat(64), name: 'till' });
@@ -171,15 +232,15 @@ export function describeMigrations(kind: StoreKind): void {
 
     it('accept a schema to which a newer release has added something', async () => {
       await (await store.open()).close();
-      await rawQuery(store.url, 'ALTER TABLE pet ADD COLUMN owner varchar(9)');
+      await rawQuery(store.url, 'ALTER TABLE pet ADD COLUMN keeper varchar(9)');
       await rawQuery(
         store.url,
-        `INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddOwner1900000000000')`,
+        `INSERT INTO migrations (timestamp, name) VALUES (1900000000000, 'AddKeeper1900000000000')`,
       );
       const { pets } = await store.open();
       const { pet } = await pets.add(newPet());
       expect(await pets.list({ limit: 1 })).toEqual([pet]);
-      expect((await migrations()).at(-1)).toEqual(['AddOwner1900000000000']);
+      expect((await migrations()).at(-1)).toEqual(['AddKeeper1900000000000']);
     });
 
     it('create the schema that the entities describe', async () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { IdempotencyKeyReused } from '../../src/application/errors.js';
 import {
@@ -11,8 +11,10 @@ import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.js';
 import { NewPet, Pet, PET_STATUSES } from '../../src/domain/pets/pet.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
+import { setWallClock } from '../support/wall-clock.js';
+import { rawQuery } from './raw-query.js';
 
-export const NOW = new Date('2026-11-20T12:00:00.000Z');
+const MINUTE = 60_000;
 
 /** Names that collations, encodings or quoting could change or confuse. */
 const NAMES = [
@@ -43,10 +45,16 @@ export function newPet(fields: Partial<NewPet> = {}): NewPet {
 }
 
 export function idempotencyKey(fields: Partial<IdempotencyKey> = {}): IdempotencyKey {
-  return { scope: 'a'.repeat(64), key: 'first', fingerprint: 'f'.repeat(64), at: NOW, ...fields };
+  return { scope: 'a'.repeat(64), key: 'first', fingerprint: 'f'.repeat(43), ...fields };
 }
 
-const OTHER_PAYLOAD = { fingerprint: 'e'.repeat(64) };
+/** Makes the stored idempotency keys of a database so many milliseconds older. */
+export async function ageKeys(url: string, milliseconds: number): Promise<void> {
+  if (url === 'memory:') setWallClock(Date.now() + milliseconds);
+  else await rawQuery(url, `UPDATE pet SET requested_at = requested_at - ${milliseconds}`);
+}
+
+const OTHER_PAYLOAD = { fingerprint: 'e'.repeat(43) };
 
 export function ids(pets: readonly Pet[]): bigint[] {
   return pets.map(({ id }) => id);
@@ -192,12 +200,14 @@ export function describePetRepository(kind: StoreKind): void {
       ({ pets } = await store.open());
     });
 
+    afterEach(() => void jest.useRealTimers());
+
     it('add one pet, however often they are sent within their lifetime', async () => {
       const first = await pets.add(newPet(), idempotencyKey());
       expect(first.replayed).toBe(false);
-      for (const later of [0, 1, IDEMPOTENCY_KEY_LIFETIME - 1]) {
-        const again = await pets.add(newPet(), idempotencyKey({ at: new Date(NOW.getTime() + later) }));
-        expect(again).toEqual({ pet: first.pet, replayed: true });
+      for (const later of [0, 1, IDEMPOTENCY_KEY_LIFETIME - MINUTE]) {
+        await ageKeys(store.url, later);
+        expect(await pets.add(newPet(), idempotencyKey())).toEqual({ pet: first.pet, replayed: true });
       }
       expect(await pets.list({ limit: 10 })).toEqual([first.pet]);
     });
@@ -241,22 +251,43 @@ export function describePetRepository(kind: StoreKind): void {
 
     it('start anew once their lifetime is over', async () => {
       const first = await pets.add(newPet(), idempotencyKey());
-      const renewed = idempotencyKey({ ...OTHER_PAYLOAD, at: new Date(NOW.getTime() + IDEMPOTENCY_KEY_LIFETIME) });
-      const add = () => pets.add(newPet({ name: 'Second' }), renewed);
-      const second = await add();
-      expect(second.replayed).toBe(false);
-      expect(second.pet.id).toBeGreaterThan(first.pet.id);
-      expect(await add()).toEqual({ pet: second.pet, replayed: true });
+      await ageKeys(store.url, IDEMPOTENCY_KEY_LIFETIME);
+      const add = () => pets.add(newPet({ name: 'Second' }), idempotencyKey(OTHER_PAYLOAD));
+      const twins = await Promise.all([add(), add(), add()]);
+      expect(twins.map(({ replayed }) => replayed).sort()).toEqual([false, true, true]);
+      const [second] = await pets.list({ limit: 1 });
+      expect(second!.id).toBeGreaterThan(first.pet.id);
+      expect(twins.map(({ pet }) => pet)).toEqual([second, second, second]);
+      expect(await pets.list({ limit: 10 })).toEqual([second, first.pet]);
     });
 
-    it('are deleted from before a moment, and no later ones', async () => {
-      const at = (i: number) => new Date(NOW.getTime() + i);
-      for (let i = 0; i < 20; i++) await pets.add(newPet(), idempotencyKey({ key: `key-${i}`, at: at(i) }));
+    it('are deleted once their lifetime is over, and none before', async () => {
+      const add = (key: string) => pets.add(newPet(), idempotencyKey({ key }));
+      const [old, young] = ['old', 'young'].map((age) => Array.from({ length: 120 }, (_, i) => `${age} ${i}`));
+      await Promise.all(old!.map(add));
+      await ageKeys(store.url, MINUTE);
+      await Promise.all(young!.map(add));
+      await ageKeys(store.url, IDEMPOTENCY_KEY_LIFETIME - MINUTE);
+      // More than are deleted at a time.
       let deleted = 0;
-      for (let some; (some = await pets.deleteIdempotencyKeys(at(10))) > 0;) deleted += some;
-      expect(deleted).toBe(10);
-      expect((await pets.add(newPet(), idempotencyKey({ key: 'key-9' }))).replayed).toBe(false);
-      expect((await pets.add(newPet(), idempotencyKey({ key: 'key-10' }))).replayed).toBe(true);
+      for (let some; (some = await pets.deleteIdempotencyKeys()) > 0;) deleted += some;
+      expect(deleted).toBe(120);
+      expect((await add('old 1')).replayed).toBe(false);
+      expect((await add('young 1')).replayed).toBe(true);
+      expect(await pets.list({ limit: 1_000 })).toHaveLength(241);
+    });
+
+    it('and pets without any, created at once, each get the pet of their own payload', async () => {
+      const sent = Array.from({ length: 60 }, (_, i) => newPet({ name: `Pet ${i}` }));
+      const add = (pet: NewPet, i: number) =>
+        pets.add(pet, i % 3 > 0 ? idempotencyKey({ key: `key-${i}` }) : undefined);
+      const added = await Promise.all(sent.map(add));
+      for (const [i, { pet }] of added.entries()) expect(await pets.find(pet.id)).toEqual({ ...sent[i], id: pet.id });
+      const idsWithoutKey = ids(added.map(({ pet }) => pet)).filter((_, i) => i % 3 === 0);
+      expect(idsWithoutKey).toEqual(idsWithoutKey.toSorted((a, b) => Number(a - b)));
+      const again = await Promise.all(sent.map(add));
+      expect(again.map(({ replayed }) => replayed)).toEqual(sent.map((_, i) => i % 3 > 0));
+      expect(await pets.list({ limit: 1_000 })).toHaveLength(80);
     });
   });
 }

@@ -42,7 +42,7 @@ interface Column {
 }
 
 /** Every column of every table that is copied; found in the database, so that no column can be forgotten here. */
-async function columnsOf(url: string): Promise<Map<string, Column[]>> {
+export async function columnsOf(url: string): Promise<Map<string, Column[]>> {
   const sql = url.startsWith('sqlite:')
     ? `SELECT m.name, c.name, c.type FROM sqlite_master m JOIN pragma_table_info(m.name) c
         WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY m.name, c.cid`

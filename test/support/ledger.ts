@@ -85,10 +85,12 @@ export class Ledger {
   creates = 0;
   /** The longest time that a response took, in milliseconds. */
   slowest = 0;
+  /** The API keys that the clients send, all of one owner. */
+  keys: readonly string[] = [KEY];
   /** When the last read failed, on the clock of `performance.now()`; 0 if none did. */
   lastFailedRead = 0;
   private readonly byName = new Map<string, Intent>();
-  private readonly keys: IdempotencyKey[] = [];
+  private readonly idempotencyKeys: IdempotencyKey[] = [];
   private readonly keysInUse: IdempotencyKey[] = [];
   /** The pets that are known to be stored, by their ids. */
   private readonly known: Intent[] = [];
@@ -145,7 +147,9 @@ export class Ledger {
     const deadline = performance.now() + RECOVERY;
     while ((await this.ask(port, '/v1/pets')).status !== 200 && performance.now() < deadline) await pause(100);
     this.isOver = false;
-    for (const key of this.keys.filter(({ stored }, i) => !stored || i >= this.keys.length - REPEATED)) {
+    for (const key of this.idempotencyKeys.filter(
+      ({ stored }, i) => !stored || i >= this.idempotencyKeys.length - REPEATED,
+    )) {
       await Promise.all(key.intents.map((intent) => this.createWithKey(pick(this.ports), intent)));
       if (!key.stored) this.problems.push(`No payload of ${key.token} is stored: ${key.trace.join()}`);
     }
@@ -165,7 +169,7 @@ export class Ledger {
   summary(): string {
     const counts = [...this.responses].sort(([a], [b]) => (a < b ? -1 : 1)).map(([what, count]) => `${what}: ${count}`);
     return (
-      `${this.creates} creates, ${this.keys.length} Idempotency-Keys, ${this.created} pets, ${this.problems.length} ` +
+      `${this.creates} creates, ${this.idempotencyKeys.length} Idempotency-Keys, ${this.created} pets, ${this.problems.length} ` +
       `problems, slowest response ${Math.round(this.slowest)} ms; ${counts.join(', ')}\n`
     );
   }
@@ -208,8 +212,8 @@ export class Ledger {
     const place = integer(KEYS);
     const used = this.keysInUse[place];
     if (used && integer(10) > 0) return used;
-    const key = { token: `key-${this.keys.length}`, intents: [], trace: [], isCreated: false };
-    this.keys.push(key);
+    const key = { token: `key-${this.idempotencyKeys.length}`, intents: [], trace: [], isCreated: false };
+    this.idempotencyKeys.push(key);
     // While there are fewer, the last place is a new one.
     this.keysInUse[Math.min(place, this.keysInUse.length)] = key;
     return key;
@@ -350,7 +354,7 @@ export class Ledger {
 
   private send(port: number, method: string, path: string, pet?: Intent): Promise<Reply> {
     const headers = {
-      Authorization: `Bearer ${KEY}`,
+      Authorization: `Bearer ${pick(this.keys)}`,
       ...(pet && { 'Content-Type': 'application/json' }),
       ...(pet?.key && { 'Idempotency-Key': pet.key.token }),
     };

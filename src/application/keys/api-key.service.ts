@@ -10,7 +10,7 @@ export interface IssuedKey {
 }
 
 /** What the operator may see of a stored key. */
-export interface ListedKey extends Omit<ApiKey, 'digest'> {
+export interface ListedKey extends Omit<ApiKey, 'digest' | 'owner'> {
   /** Null for never. */
   readonly lastUsedAt: Date | null;
   readonly state: ReturnType<typeof keyState>;
@@ -41,7 +41,7 @@ export class ApiKeyService {
   async rotate(nameOrPrefix: string, overlap: number): Promise<IssuedKey & { readonly old: ApiKey }> {
     const found = await this.findValid(nameOrPrefix);
     const lifetime = found.expiresAt && found.expiresAt.getTime() - found.createdAt.getTime();
-    const issued = this.issue(found.name, lifetime);
+    const issued = this.issue(found.name, lifetime, found.owner);
     const retired = {
       name: retiredName(found.name),
       expiresAt: new Date(Math.min(Date.now() + overlap, found.expiresAt?.getTime() ?? Infinity)),
@@ -64,11 +64,13 @@ export class ApiKeyService {
     }
   }
 
-  /** All stored keys without their digests, oldest first. */
+  /** All stored keys without their digests and owners, oldest first. */
   async list(): Promise<ListedKey[]> {
     const used = new Map((await this.keys.uses()).map(({ digest, lastUsedAt }) => [digest, lastUsedAt]));
-    return (await this.keys.list()).map(({ digest, ...key }) => {
-      return { ...key, lastUsedAt: used.get(digest) ?? null, state: keyState(key) };
+    return (await this.keys.list()).map((key) => {
+      const { digest, name, prefix, createdAt, expiresAt, revokedAt } = key;
+      const lastUsedAt = used.get(digest) ?? null;
+      return { name, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, state: keyState(key) };
     });
   }
 
@@ -100,17 +102,18 @@ export class ApiKeyService {
     throw new UsageError(`No key has the name or prefix "${nameOrPrefix}". "petstore keys list" lists all keys.`);
   }
 
-  private issue(name: string, lifetime: number | null): IssuedKey {
+  private issue(name: string, lifetime: number | null, owner?: string): IssuedKey {
     const text = keyText();
     const createdAt = new Date();
     const expiresAt = lifetime === null ? null : new Date(createdAt.getTime() + lifetime);
-    const key = { digest: digestOf(text), name, prefix: keyPrefix(text), createdAt, expiresAt, revokedAt: null };
-    return { text, key };
+    const digest = digestOf(text);
+    const [prefix, revokedAt] = [keyPrefix(text), null];
+    return { text, key: { digest, owner: owner ?? digest, name, prefix, createdAt, expiresAt, revokedAt } };
   }
 }
 
 /** Whether any API key is valid, stored or configured. */
-export function keyFinding(stored: readonly ApiKey[], configured: number): Finding {
+export function keyFinding(stored: readonly Parameters<typeof keyState>[0][], configured: number): Finding {
   const valid = stored.filter((key) => keyState(key) === 'valid').length;
   if (valid + configured > 0) return ok('API keys', `${valid} stored, ${configured} configured`);
   const advice = '"petstore keys create --name NAME" creates one.';

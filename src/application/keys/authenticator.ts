@@ -21,7 +21,10 @@ export class Authenticator {
     texts: readonly string[],
   ) {
     const unlimited = { prefix: '', createdAt: new Date(), expiresAt: null, revokedAt: null };
-    const configured = texts.map((text, i) => ({ digest: digestOf(text), name: `configured-${i + 1}`, ...unlimited }));
+    const configured = texts.map((text, i) => {
+      const digest = digestOf(text);
+      return { digest, owner: digest, name: `configured-${i + 1}`, ...unlimited };
+    });
     this.configured = new Map(configured.map((key) => [key.digest, key]));
   }
 

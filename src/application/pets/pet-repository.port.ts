@@ -16,17 +16,15 @@ export interface PetQuery extends PetFilter {
 
 /** Identifies a create, so that retries of it add one pet. */
 export interface IdempotencyKey {
-  /** Equal keys of different scopes are different keys. At most 64 ASCII characters. */
+  /** The owner of the API key. Equal keys of different scopes are different keys. At most 64 ASCII characters. */
   readonly scope: string;
   /** Chosen by the client: 1 to 255 visible ASCII characters, case-sensitive. */
   readonly key: string;
-  /** The hash of the payload, at most 64 ASCII characters. */
+  /** The hash of the payload, at most 43 ASCII characters. */
   readonly fingerprint: string;
-  /** When the request arrived. */
-  readonly at: Date;
 }
 
-/** 24 hours, in milliseconds. */
+/** 24 hours, in milliseconds, by the clock of the database, which all instances share. */
 export const IDEMPOTENCY_KEY_LIFETIME = 86_400_000;
 
 /** The result of `add`. */
@@ -46,10 +44,10 @@ export abstract class PetRepository {
    * Stores a pet and resolves to it once it would survive a crash of the process and of the machine. Its id is larger
    * than every id assigned before the call. All fields come back exactly; an absent field stays absent.
    *
-   * With an idempotency key, pet and key are stored in one transaction. If the key was already stored within its
-   * lifetime, no pet is added: the call resolves to the pet added with it, or rejects with `IdempotencyKeyReused` if
-   * the fingerprint differs. This also holds for concurrent calls on any instance; a call that would wait too long for
-   * another one rejects with `IdempotencyInProgress`. A key whose pet was deleted counts as never stored.
+   * An idempotency key is stored with its pet, both or neither. If the key was already stored within its lifetime, no
+   * pet is added: the call resolves to the pet added with it, or rejects with `IdempotencyKeyReused` if the fingerprint
+   * differs. This also holds for concurrent calls on any instance; a call that would wait too long for another one
+   * rejects with `IdempotencyInProgress`. A key whose pet was deleted counts as never stored.
    */
   abstract add(pet: NewPet, key?: IdempotencyKey, deadline?: number): Promise<Added>;
 
@@ -71,6 +69,6 @@ export abstract class PetRepository {
    */
   abstract check(): Promise<void>;
 
-  /** Deletes a batch of the idempotency keys from before this moment; resolves to 0 if none was left. */
-  abstract deleteIdempotencyKeys(before: Date): Promise<number>;
+  /** Deletes a batch of the idempotency keys whose lifetime is over; resolves to 0 if none was left. */
+  abstract deleteIdempotencyKeys(): Promise<number>;
 }

@@ -3,13 +3,7 @@ import { crc32 } from 'node:zlib';
 import { INT64_MIN, isInt64 } from '../../domain/int64.js';
 import { DEFAULT_STATUS, NewPet, Pet } from '../../domain/pets/pet.js';
 import { CursorRejected, PetNotFound } from '../errors.js';
-import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey, PetFilter, PetRepository } from './pet-repository.port.js';
-
-/**
- * For how long an expired idempotency key is kept, in milliseconds: a request that arrived before may wait for the
- * database, and the clock of its instance may be a minute behind.
- */
-const DELETION_DELAY = 300_000;
+import { Added, IdempotencyKey, PetFilter, PetRepository } from './pet-repository.port.js';
 
 /** Which page to list. */
 export interface PageQuery extends PetFilter {
@@ -26,7 +20,7 @@ export interface PetPage {
   readonly next?: string;
 }
 
-/** The idempotency key of a request; its scope is the digest of the API key. */
+/** The idempotency key of a request. */
 export type SentIdempotencyKey = Pick<IdempotencyKey, 'scope' | 'key'>;
 
 /**
@@ -56,7 +50,7 @@ export class PetService {
     deadline?: number,
   ): Promise<Added> {
     const pet = { ...sent, status: sent.status ?? DEFAULT_STATUS };
-    return this.pets.add(pet, key && { ...key, fingerprint: fingerprint(pet), at: new Date() }, deadline);
+    return this.pets.add(pet, key && { ...key, fingerprint: fingerprint(pet) }, deadline);
   }
 
   /** The pet with this id, which may be any integer; rejects with `PetNotFound` if none has it. */
@@ -78,13 +72,12 @@ export class PetService {
 
   /** Deletes a batch of the idempotency keys that no request can replay; resolves to whether it deleted any. */
   async deleteExpiredIdempotencyKeys(): Promise<boolean> {
-    const before = new Date(Date.now() - IDEMPOTENCY_KEY_LIFETIME - DELETION_DELAY);
-    return (await this.pets.deleteIdempotencyKeys(before)) > 0;
+    return (await this.pets.deleteIdempotencyKeys()) > 0;
   }
 }
 
 /**
- * SHA-256 of the fields of a payload, in hexadecimal. A field that a later release adds is included by name and only if
+ * SHA-256 of the fields of a payload, in base64url. A field that a later release adds is included by name and only if
  * it is given, so that the stored fingerprints of payloads without it stay valid.
  */
 export function fingerprint({ name, categoryId, status, ...later }: NewPet): string {
@@ -93,7 +86,7 @@ export function fingerprint({ name, categoryId, status, ...later }: NewPet): str
   const json = JSON.stringify([name, categoryId, status, ...given], (_name, value: unknown) =>
     typeof value === 'bigint' ? String(value) : value,
   );
-  return createHash('sha256').update(json).digest('hex');
+  return createHash('sha256').update(json).digest('base64url');
 }
 
 /**

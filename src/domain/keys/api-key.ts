@@ -5,6 +5,11 @@ import { crc32 } from 'node:zlib';
 export interface ApiKey {
   /** SHA-256 of the key's text, 64 hexadecimal digits. It identifies the key. */
   readonly digest: string;
+  /**
+   * The digest of the first key of the chain of rotations that this key belongs to: its own if it replaced none. What a
+   * client has done stays its own when its key is rotated.
+   */
+  readonly owner: string;
   /** 1 to 64 characters, chosen by the operator; unique among the valid keys. */
   readonly name: string;
   /** The first characters of the text, by which an operator recognises the key. */

@@ -32,7 +32,7 @@ describe('creating a key', () => {
     expect(isIssuedKey(text)).toBe(true);
     const times = { createdAt: new Date(START), expiresAt: null, revokedAt: null };
     const digest = createHash('sha256').update(text).digest('hex');
-    expect(key).toEqual({ digest, name: 'shop', prefix: text.slice(0, 9), ...times });
+    expect(key).toEqual({ digest, owner: digest, name: 'shop', prefix: text.slice(0, 9), ...times });
     expect(await keys.list()).toEqual([key]);
     expect(JSON.stringify([await keys.list(), await keys.uses()])).not.toContain(text.slice(9));
     expect(await authenticator.authenticate(text)).toEqual(key);

@@ -59,8 +59,8 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /** Counts a request, adds `RateLimit` headers to its response, and rejects with `rate_limited` beyond the limit. */
-  countRequest({ digest }: ApiKey, { responseHeaders }: RequestContext): Promise<unknown> | undefined {
-    return this.requests && consume(this.requests, 'key', digest).then((headers) => responseHeaders.push(...headers));
+  countRequest({ owner }: ApiKey, { responseHeaders }: RequestContext): Promise<unknown> | undefined {
+    return this.requests && consume(this.requests, 'key', owner).then((headers) => responseHeaders.push(...headers));
   }
 
   /**

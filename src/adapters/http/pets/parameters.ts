@@ -53,9 +53,9 @@ export class PetIdPipe implements PipeTransform<string, bigint> {
  * Parses `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), if it was sent. No pipe, as a fault of it comes
  * behind those of the body.
  */
-export function parseIdempotencyKey(key: string | undefined, scope: ApiKey): SentIdempotencyKey | undefined {
+export function parseIdempotencyKey(key: string | undefined, { owner }: ApiKey): SentIdempotencyKey | undefined {
   if (key === undefined) return undefined;
   // Several are joined with a comma and a space.
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw ApiError.of('invalid_idempotency_key');
-  return { scope: scope.digest, key };
+  return { scope: owner, key };
 }

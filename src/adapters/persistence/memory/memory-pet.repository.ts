@@ -14,19 +14,19 @@ export class MemoryPetRepository extends PetRepository {
   private readonly pets: Pet[] = [];
 
   /** By scope and key, with the pet that was added. */
-  private readonly keys = new Map<string, IdempotencyKey & { readonly pet: Pet }>();
+  private readonly keys = new Map<string, { readonly fingerprint: string; readonly at: number; readonly pet: Pet }>();
 
   // Not declared async if nothing is awaited: the answer is there, and one promise carries it.
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
     const name = key && `${key.scope} ${key.key}`;
     const earlier = name && this.keys.get(name);
-    if (earlier && key.at.getTime() - earlier.at.getTime() < IDEMPOTENCY_KEY_LIFETIME) {
+    if (earlier && !hasExpired(earlier)) {
       if (earlier.fingerprint !== key.fingerprint) return Promise.reject(new IdempotencyKeyReused());
       return Promise.resolve({ pet: earlier.pet, replayed: true });
     }
     const pet = { id: BigInt(this.pets.length + 1), ...newPet };
     this.pets.push(pet);
-    if (name) this.keys.set(name, { ...key, pet });
+    if (name) this.keys.set(name, { fingerprint: key.fingerprint, at: Date.now(), pet });
     return Promise.resolve({ pet, replayed: false });
   }
 
@@ -52,9 +52,13 @@ export class MemoryPetRepository extends PetRepository {
     return Promise.resolve();
   }
 
-  deleteIdempotencyKeys(before: Date): Promise<number> {
-    const expired = [...this.keys].filter(([, { at }]) => at < before);
+  deleteIdempotencyKeys(): Promise<number> {
+    const expired = [...this.keys].filter(([, key]) => hasExpired(key));
     for (const [name] of expired) this.keys.delete(name);
     return Promise.resolve(expired.length);
   }
+}
+
+function hasExpired({ at }: { readonly at: number }): boolean {
+  return at <= Date.now() - IDEMPOTENCY_KEY_LIFETIME;
 }

@@ -10,8 +10,9 @@ import { asConnectFailure, failureMessage, failureOf } from './failures.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-key-names.js';
-import { IdempotencyKeySchema } from './pets/idempotency-keys.js';
-import { petSchema } from './pets/pet.schema.js';
+import { AddRequests1795824000000 } from './migrations/1795824000000-add-requests.js';
+import { MoveIdempotencyKeys1795824001000 } from './migrations/1795824001000-move-idempotency-keys.js';
+import { petSchema } from './pets/pet-table.js';
 
 /** How long a statement of a command waits for the lock of another process on a SQLite file, in milliseconds. */
 const SQLITE_TIMEOUT = 5_000;
@@ -25,8 +26,13 @@ const KEEP_ALIVE_DELAY = 10_000;
 /** The options of a DataSource for the database at a URL. The timeout is in milliseconds. */
 export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTimeout?: number): DataSourceOptions {
   const common = {
-    entities: [petSchema(url.engine), ApiKeySchema, KeyUseSchema, IdempotencyKeySchema],
-    migrations: [CreateTables1795132800000, UniqueKeyNames1795651200000],
+    entities: [petSchema(url.engine), ApiKeySchema, KeyUseSchema],
+    migrations: [
+      CreateTables1795132800000,
+      UniqueKeyNames1795651200000,
+      AddRequests1795824000000,
+      MoveIdempotencyKeys1795824001000,
+    ],
     // Its default logger prints slow statements even if logging is off.
     logger: 'debug' as const,
   };

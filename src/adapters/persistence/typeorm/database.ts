@@ -15,7 +15,7 @@ import { asConnectFailure, failureMessage, failureOf, NotUsable, prepareConnecti
 import { compareMigrations, migrate, requireRights } from './schema.js';
 
 /** How long to pause before work is retried, in milliseconds. */
-const RETRY_PAUSE = { conflict: 5, unavailable: 50 };
+const RETRY_PAUSE = { conflict: 5, rowLocked: 50, unavailable: 50 };
 
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
@@ -138,7 +138,8 @@ export class Database {
         // An error of opening the database is never the fault of a request.
         const isFaultOfRequest = isOpen && (failure === undefined || failure === 'duplicate');
         if (isFaultOfRequest || error instanceof DatabaseUnavailable) throw error;
-        const isRetried = failure === 'conflict' || (failure === 'unavailable' && retriesLeft-- > 0);
+        const isLocked = failure === 'conflict' || failure === 'rowLocked';
+        const isRetried = isLocked || (failure === 'unavailable' && retriesLeft-- > 0);
         if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline) throw this.unavailable(error);
         await delay(RETRY_PAUSE[failure]);
       }

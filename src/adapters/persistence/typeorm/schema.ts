@@ -22,21 +22,26 @@ export async function withDatabase<T>(
 }
 
 /**
- * Applies the pending migrations, and resolves to their names. Waits without limit for other processes that migrate, so
- * statements must have no timeout. Waits for the lock of a table two seconds at a time, so that requests do not queue
- * behind the migration; rejects with `UsageError` when it has tried for `timeout` milliseconds.
+ * Applies the pending migrations, each in its own transaction, and resolves to their names. Waits without limit for
+ * other processes that migrate, so statements must have no timeout. Waits for the lock of a table two seconds at a
+ * time, so that requests do not queue behind the migration; rejects with `UsageError` when it has tried for `timeout`
+ * milliseconds.
  */
 export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promise<string[]> {
   const dialect = dialectOf(source);
   const end = performance.now() + timeout;
+  const applied: string[] = [];
   await prepareConnection(source.manager);
   while (true) {
     try {
-      return await source.transaction(async (manager) => {
+      const name = await source.transaction(async (manager) => {
         await manager.query(dialect.lockSchema);
-        const applied = await new MigrationExecutor(source, manager.queryRunner).executePendingMigrations();
-        return applied.map(({ name }) => name);
+        const executor = new MigrationExecutor(source, manager.queryRunner);
+        const [next] = await executor.getPendingMigrations();
+        return next && (await executor.executeMigration(next)).name;
       });
+      if (name === undefined) return applied;
+      applied.push(name);
     } catch (error) {
       const failure = failureOf(dialect, error);
       if (failure !== 'rowLocked' && failure !== 'conflict') throw error;

@@ -1,5 +1,5 @@
 import type { QueryFailedError } from 'typeorm';
-import { PetQuery } from '../../../../application/pets/pet-repository.port.js';
+import { IDEMPOTENCY_KEY_LIFETIME, PetQuery } from '../../../../application/pets/pet-repository.port.js';
 import type { ServerUrl } from '../../database-url.js';
 
 /** Binds a parameter, in the order of the text, and returns its placeholder: `$1` on PostgreSQL, else `?`. */
@@ -10,6 +10,25 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /** The columns of a new pet, with their types on PostgreSQL. */
 export const NEW_PET = { name: 'text', category_id: 'bigint', status: 'text' } as const;
+
+/** The columns of a row that an INSERT of pets sends: the last two are null without an Idempotency-Key. */
+export const NEW_ROW = { ...NEW_PET, request_key: 'text', fingerprint: 'text' } as const;
+
+export type NewPetRow = Readonly<Record<keyof typeof NEW_ROW, unknown>>;
+
+/** The columns that an INSERT of pets returns. `replays` is 0 for a row that it has created. */
+export const CREATED = ['id', 'request_key', 'fingerprint', 'replays'] as const;
+
+/** The assignments to a row whose key is sent again. A key whose lifetime is over is cleared, so that it is free. */
+export function replay(stored: string, sent: (column: string) => string): string {
+  const hasExpired = `${stored}.requested_at <= ${sent('requested_at')} - ${IDEMPOTENCY_KEY_LIFETIME}`;
+  return `replays = ${stored}.replays + 1,
+    request_key = CASE WHEN ${hasExpired} THEN NULL ELSE ${stored}.request_key END`;
+}
+
+/** What follows an INSERT of pets into the table `pet AS old`. */
+export const ON_CONFLICT = `ON CONFLICT (request_key) WHERE request_key IS NOT NULL
+  DO UPDATE SET ${replay('old', (column) => `excluded.${column}`)}`;
 
 /** The advice if a table does not exist. */
 export const MISSING_TABLE_ADVICE =
@@ -23,7 +42,7 @@ export type Failure =
   | 'misconfigured'
   /** A deadlock, a serialization failure, a busy file or a lock held for a moment: a retry may succeed. */
   | 'conflict'
-  /** The wait for the lock of an idempotency key timed out. MariaDB reports that of any lock with the same error. */
+  /** The wait for the row of an idempotency key timed out. MariaDB reports that of any lock with the same error. */
   | 'rowLocked'
   /** A row with the same unique value exists. */
   | 'duplicate'
@@ -71,22 +90,16 @@ export interface Dialect {
   lastId(table: string): string;
   /** Makes the next generated id of an empty table higher than this one, in the transaction. */
   continueIds(table: string, last: bigint): readonly string[];
-  /** Inserts pets and returns their `id`s. On a server it commits by itself, durably; it inserts all or none. */
-  insertPets(pets: readonly Row[], bind: BindParameter): string;
+  /** The present, by the clock of the database, in milliseconds since 1970. */
+  readonly now: string;
   /**
-   * Inserts pets with different idempotency keys, a row of both each, and returns a `KeyRow` for each: a key that was
-   * stored within its lifetime stays, without another pet. It commits by itself, durably. Absent if that takes the
-   * three statements of a transaction: `claimKeys`, `insertPets`, and an INSERT of keys with `replaceKeys`.
+   * Inserts pets, in this order, and returns the columns `CREATED` of a row for each: of the new one or, if its key is
+   * stored already, of that one, changed by `replay`. On a server it commits by itself, durably, and inserts all or
+   * none. A key that another transaction holds is waited for as long as the rest of a batch may wait.
    */
-  insertOnce?(rows: readonly Row[], bind: BindParameter): string;
-  /** Returns those of the keys that are stored, and keeps others from storing them until the transaction ends. */
-  claimKeys?(keys: readonly Row[], bind: BindParameter): string;
-  /** What follows the INSERT of claimed keys, to replace those that were stored. */
-  readonly replaceKeys?: string;
-  /** Ends an INSERT of a stored key, listed twice: writes it, unchanged. Absent if every visible commit is durable. */
-  readonly rewriteKey?: string;
-  /** Precedes a DELETE that locks more rows than it deletes, so that it waits for none of them. */
-  readonly withoutWait?: string;
+  insertPets(pets: readonly NewPetRow[], bind: BindParameter): string;
+  /** Fails with `rowLocked` if another transaction holds this key. Absent if the error of the INSERT tells. */
+  lockKey?(key: string, bind: BindParameter): string;
   /** Advances the sequence past the highest id; absent where a row that is inserted with its id does that. */
   readonly skipIds?: string;
   /** The condition that a pet has one of these ids. */
@@ -106,9 +119,18 @@ export interface Dialect {
   versionOf?(connection: unknown): () => number;
 }
 
-/** The INSERT of rows of the same columns. */
-export function insert(table: string, rows: readonly Row[], bind: BindParameter): string {
-  const names = Object.keys(rows[0] ?? {});
-  const values = rows.map((row) => `(${names.map((name) => bind(row[name])).join(', ')})`);
-  return `INSERT INTO ${table} (${names.join(', ')}) VALUES ${values.join(', ')}`;
+/** The INSERT of rows of the same columns; `computed` has further columns of a row, whose values are SQL. */
+export function insert<R extends Row>(
+  table: string,
+  rows: readonly R[],
+  bind: BindParameter,
+  computed: (row: R) => Readonly<Record<string, string>> = () => ({}),
+): string {
+  const [first] = rows;
+  const names = Object.keys(first ?? {});
+  const values = rows.map((row) =>
+    [...names.map((name) => bind(row[name])), ...Object.values(computed(row))].join(', '),
+  );
+  const columns = [...names, ...Object.keys(first ? computed(first) : {})].join(', ');
+  return `INSERT INTO ${table} (${columns}) VALUES (${values.join('), (')})`;
 }

@@ -1,7 +1,11 @@
 import { PoolConnection } from 'mysql2';
-import { Dialect, insert, MISSING_TABLE_ADVICE } from './dialect.js';
+import { CREATED, Dialect, insert, MISSING_TABLE_ADVICE, replay } from './dialect.js';
 
-const WITHOUT_WAIT = 'SET STATEMENT innodb_lock_wait_timeout = 0 FOR ';
+/** The shortest wait for a row besides none is a second, for which the rest of a batch would wait, too. */
+const WITHOUT_WAIT = 'SET STATEMENT innodb_lock_wait_timeout = 0 FOR';
+
+/** In whole seconds: a time with fractions would have to be converted from the time zone of the session. */
+const NOW = 'UNIX_TIMESTAMP() * 1000';
 
 /** MariaDB 10.6 and later, with one writer. */
 export const mariadb: Dialect = {
@@ -45,16 +49,15 @@ export const mariadb: Dialect = {
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
   continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
 
-  withoutWait: WITHOUT_WAIT,
-  insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
-  // Without a wait, since the rest of the batch would wait, too. RETURNING lists the stored row of a key that exists,
-  // and the sent row of a new one.
-  claimKeys: (keys, bind) => `${WITHOUT_WAIT}${insert('idempotency_key', keys, bind)}
-    ON DUPLICATE KEY UPDATE scope = VALUES(scope) RETURNING scope, token, fingerprint, pet_id, created_at`,
-  replaceKeys: `ON DUPLICATE KEY UPDATE
-    fingerprint = VALUES(fingerprint), pet_id = VALUES(pet_id), created_at = VALUES(created_at)`,
-  // An update that changes nothing writes nothing. So the id is negated, and then negated back.
-  rewriteKey: 'ON DUPLICATE KEY UPDATE pet_id = -pet_id',
+  now: NOW,
+  insertPets(pets, bind) {
+    const added = insert('pet', pets, bind, ({ request_key }) => ({
+      requested_at: request_key === null ? 'NULL' : NOW,
+    }));
+    const update = replay('pet', (column) => `VALUES(${column})`);
+    return `${WITHOUT_WAIT} ${added} ON DUPLICATE KEY UPDATE ${update} RETURNING ${CREATED.join(', ')}`;
+  },
+  lockKey: (key, bind) => `${WITHOUT_WAIT} SELECT id FROM pet WHERE request_key = ${bind(key)} FOR UPDATE`,
 
   hasId: (ids, bind) => `id IN (${ids.map(bind).join(', ')})`,
 

@@ -1,5 +1,7 @@
 import Libsql from 'libsql';
-import { Dialect, insert } from './dialect.js';
+import { CREATED, Dialect, insert, ON_CONFLICT } from './dialect.js';
+
+const NOW = `CAST(unixepoch('subsec') * 1000 AS integer)`;
 
 /** SQLite. */
 export const sqlite: Dialect = {
@@ -17,14 +19,13 @@ export const sqlite: Dialect = {
     `INSERT INTO sqlite_sequence VALUES ('${table}', ${last})`,
   ],
 
-  insertPets: (pets, bind) => `${insert('pet', pets, bind)} RETURNING id`,
-  // The transaction, which has begun as a write, keeps others from storing keys.
-  claimKeys: (keys, bind) => `SELECT scope, token, fingerprint, pet_id, created_at FROM idempotency_key
-    WHERE (scope, token) IN (SELECT value ->> 0, value ->> 1 FROM json_each(${bind(
-      JSON.stringify(keys.map(({ scope, token }) => [scope, token])),
-    )}))`,
-  replaceKeys: `ON CONFLICT DO UPDATE
-    SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at`,
+  now: NOW,
+  insertPets(pets, bind) {
+    const added = insert('pet AS old', pets, bind, ({ request_key }) => ({
+      requested_at: request_key === null ? 'NULL' : NOW,
+    }));
+    return `${added} ${ON_CONFLICT} RETURNING ${CREATED.join(', ')}`;
+  },
 
   // One text for any number of ids, so that its prepared statement is used again.
   hasId: (ids, bind) => `id IN (SELECT value FROM json_each(${bind(`[${ids.join()}]`)}))`,

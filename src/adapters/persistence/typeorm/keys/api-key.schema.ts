@@ -3,8 +3,11 @@ import { KeyUse } from '../../../../application/keys/api-key-repository.port.js'
 import { ApiKey } from '../../../../domain/keys/api-key.js';
 import { instant, int64 } from '../columns.js';
 
-/** A key, and the name that it holds while it is valid: a unique index keeps others from having the same one. */
-export interface StoredApiKey extends ApiKey {
+/** A key as it is stored. */
+export interface StoredApiKey extends Omit<ApiKey, 'owner'> {
+  /** Null for the key's own digest: releases before 1.2.0 stored no owner. */
+  readonly owner: string | null;
+  /** The name that it holds while it is valid: a unique index keeps others from having the same one. */
   readonly activeName: string | null;
 }
 
@@ -13,6 +16,7 @@ export const ApiKeySchema = new EntitySchema<StoredApiKey>({
   name: 'api_key',
   columns: {
     digest: { type: 'varchar', length: 64, primary: true },
+    owner: { type: 'varchar', length: 64, nullable: true },
     name: { type: 'varchar', length: 64 },
     prefix: { type: 'varchar', length: 16 },
     createdAt: { ...instant, name: 'created_at' },

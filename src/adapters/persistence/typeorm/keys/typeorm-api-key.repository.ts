@@ -27,9 +27,10 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   list(): Promise<ApiKey[]> {
-    return this.database.run('read', 'SELECT api_key', (manager) =>
-      manager.getRepository(ApiKeySchema).find({ order: { createdAt: 'ASC', digest: 'ASC' } }),
-    );
+    return this.database.run('read', 'SELECT api_key', async (manager) => {
+      const stored = await manager.find(ApiKeySchema, { order: { createdAt: 'ASC', digest: 'ASC' } });
+      return stored.map(toKey);
+    });
   }
 
   revoke(digest: string, at: Date): Promise<void> {
@@ -40,7 +41,8 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 
   rotate(old: ApiKey, { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
     return this.claimName(name, successor.createdAt, async (keys) => {
-      const asRead = { ...old, expiresAt: old.expiresAt ?? IsNull(), revokedAt: old.revokedAt ?? IsNull() };
+      const { digest, expiresAt: expiry, revokedAt } = old;
+      const asRead = { digest, name: old.name, expiresAt: expiry ?? IsNull(), revokedAt: revokedAt ?? IsNull() };
       const { affected } = await keys.update(asRead, { name, expiresAt, activeName: name });
       if (Number(affected) === 0) return false;
       await keys.insert({ ...successor, activeName: successor.name });
@@ -87,5 +89,10 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
 
 async function findAll(manager: EntityManager, digests: readonly string[]): Promise<(ApiKey | undefined)[]> {
   const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In([...new Set(digests)]) });
-  return digests.map((digest) => found.find((key) => key.digest === digest));
+  const keys = new Map(found.map((stored) => [stored.digest, toKey(stored)]));
+  return digests.map((digest) => keys.get(digest));
+}
+
+function toKey(stored: StoredApiKey): ApiKey {
+  return { ...stored, owner: stored.owner ?? stored.digest };
 }

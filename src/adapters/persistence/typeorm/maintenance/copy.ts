@@ -4,16 +4,9 @@ import { PersistentUrl } from '../../database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
 import { about } from '../data-source.js';
 import { Dialect, insert } from '../dialects/dialect.js';
-import { dialectOf, query, Write } from '../dialects/dialects.js';
+import { dialectOf, query } from '../dialects/dialects.js';
+import { rowsOf, Run } from '../rows.js';
 import { migrate, requireSchema, withDatabase } from '../schema.js';
-
-/** How many rows are read and written at a time. */
-const BATCH = 500;
-
-type Row = Readonly<Record<string, string | bigint | number | null>>;
-
-/** Runs a statement on one of the databases. */
-type Run = (write: Write) => Promise<Row[]>;
 
 /** How many rows a database has. */
 export interface Contents {
@@ -57,7 +50,10 @@ async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run, ta
   const [row] = generatedColumns.length > 0 ? await onSource((_bind, dialect) => dialect.lastId(tableName)) : [];
   const last = BigInt(row?.last ?? 0);
   if (last > 0n) for (const statement of target.continueIds(tableName, last)) await onTarget(() => statement);
-  for await (const rows of batches(onSource, table)) await onTarget((bind) => insert(tableName, rows, bind));
+  const columns = table.columns.map(({ databaseName }) => databaseName);
+  const key = table.primaryColumns.map(({ databaseName }) => databaseName);
+  for await (const rows of rowsOf(onSource, tableName, columns, key))
+    await onTarget((bind) => insert(tableName, rows, bind));
   const [read, written] = [await countRows(onSource, tableName), await countRows(onTarget, tableName)];
   if (read !== written)
     throw new UsageError(
@@ -73,24 +69,4 @@ export async function contentsOf(run: Run): Promise<Contents> {
 async function countRows(run: Run, table: string): Promise<number> {
   const [row] = await run(() => `SELECT count(*) AS count FROM ${table}`);
   return Number(row?.count);
-}
-
-/** The rows of a table in the order of its primary key. */
-async function* batches(run: Run, table: EntityMetadata): AsyncGenerator<Row[]> {
-  const columns = table.columns.map(({ databaseName }) => databaseName).join(', ');
-  const key = table.primaryColumns.map(({ databaseName }) => databaseName);
-  let rows: Row[] = [];
-  do {
-    const last = rows.at(-1);
-    rows = await run((bind) => {
-      // MariaDB would compare an int64 that comes as text in floating point.
-      const value = (name: string) => bind(name === 'id' ? BigInt(last![name]!) : last![name]);
-      const after = (name: string, i: number) =>
-        [...key.slice(0, i).map((shared) => `${shared} = ${value(shared)}`), `${name} > ${value(name)}`].join(' AND ');
-      // The same condition twice: SQLite and PostgreSQL walk the index by the first form, MariaDB by the second.
-      const rest = () => `WHERE (${key.join()}) > (${key.map(value).join()}) AND (${key.map(after).join(' OR ')})`;
-      return `SELECT ${columns} FROM ${table.tableName} ${last ? rest() : ''} ORDER BY ${key.join()} LIMIT ${BATCH}`;
-    });
-    if (rows.length > 0) yield rows;
-  } while (rows.length === BATCH);
 }

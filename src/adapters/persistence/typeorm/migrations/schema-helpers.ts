@@ -7,7 +7,13 @@ export function ddlOf(runner: QueryRunner) {
     // SQLite generates ids only in a column of this very type, which holds an int64 all the same. TypeORM finds
     // AUTOINCREMENT only behind a quoted name.
     const id = type === 'postgres' ? 'id bigserial PRIMARY KEY' : '"id" integer PRIMARY KEY AUTOINCREMENT NOT NULL';
-    return { text: (length: number) => `varchar(${length})`, id, tableOptions: '', ifNotExists: '' };
+    return {
+      text: (length: number) => `varchar(${length})`,
+      id,
+      tableOptions: '',
+      ifNotExists: '',
+      where: (condition: string) => `WHERE ${condition}`,
+    };
   }
   return {
     /** The type of a text, of at most so many characters, that is compared byte for byte. */
@@ -19,5 +25,7 @@ export function ddlOf(runner: QueryRunner) {
     tableOptions: 'ENGINE = InnoDB',
     /** For each table, column and index: DDL of MariaDB commits by itself, so that a migration must be resumable. */
     ifNotExists: 'IF NOT EXISTS',
+    /** What follows the columns of an index of only those rows that meet a condition; MariaDB has no such index. */
+    where: () => '',
   };
 }

@@ -8,42 +8,46 @@ import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
 import { dialectOf, query } from '../dialects/dialects.js';
 import { prepareConnection } from '../failures.js';
-import { Addition, addOnce, deleteKeys } from './idempotency-keys.js';
-import { findPets, insertPets, PET_COLUMNS, PetRow, toPet } from './pet.schema.js';
+import { Create, createPets, deleteKeys, findPets, PET_COLUMNS, PetRow, requestKeyOf, toPet } from './pet-table.js';
 
 /** How long the database may take to answer a readiness check, in milliseconds. */
 const READY_TIMEOUT = 1_500;
 
-/** For how long a key that another batch holds is tried again, and the pause before each try, in milliseconds. */
+/** For how long a key that another transaction holds is tried again, and the pause before each try, in milliseconds. */
 const TWIN_TIMEOUT = 1_500;
 const TWIN_PAUSE = 50;
 
-/** Pets in the table `pet`, and idempotency keys in `idempotency_key`. */
+/** Pets in the table `pet`, each with its idempotency key. */
 export class TypeOrmPetRepository extends PetRepository {
-  private readonly adds: Batcher<NewPet, Added>;
-  private readonly addsOnce: Batcher<Addition, Added>;
-  /** For idempotency keys that another batch holds, so that they do not delay others again. */
-  private readonly retries: Batcher<Addition, Added>;
+  private readonly creates: Batcher<Create, Added>;
+  /** For keys that another transaction holds, so that they do not delay others again. */
+  private readonly retries: Batcher<Create, Added>;
   private readonly finds: Batcher<bigint, Pet | undefined>;
   private readonly lists: Batcher<PetQuery, readonly Pet[]>;
   private checking: Promise<void> | undefined;
 
   constructor(private readonly database: Database) {
     super();
-    const { dialect } = database;
-    // On a server the statement commits by itself.
-    this.adds = new Batcher(database, dialect.isServer ? 'autocommit' : 'transaction', 'INSERT pet', addAll);
-    const onceKind = dialect.insertOnce ? 'autocommit' : 'transaction';
-    const once = () => new Batcher<Addition, Added>(database, onceKind, 'INSERT pet', addOnce);
-    [this.addsOnce, this.retries] = [once(), once()];
+    // On a server the statement commits by itself. On SQLite what a trigger has left of it can be rolled back.
+    const kind = database.dialect.isServer ? 'autocommit' : 'transaction';
+    const creates = () => new Batcher<Create, Added>(database, kind, 'INSERT pet', createPets);
+    [this.creates, this.retries] = [creates(), creates()];
     this.finds = new Batcher(database, 'read', 'SELECT pet', findPets);
     this.lists = new Batcher<PetQuery, readonly Pet[]>(database, 'read', 'SELECT pet', listAll);
   }
 
-  add(newPet: NewPet, key?: IdempotencyKey, deadline?: number): Promise<Added> {
+  async add(newPet: NewPet, key?: IdempotencyKey, deadline?: number): Promise<Added> {
     // A copy: the caller may change it.
-    const pet = { ...newPet };
-    return key ? this.addOnce({ pet, key }, deadline) : this.adds.add(pet, deadline);
+    const create = { pet: { ...newPet }, request: key && { key: requestKeyOf(key), fingerprint: key.fingerprint } };
+    const end = performance.now() + TWIN_TIMEOUT;
+    for (let batcher = this.creates; ; batcher = this.retries) {
+      try {
+        return await batcher.add(create, deadline);
+      } catch (error) {
+        if (!(error instanceof IdempotencyInProgress) || performance.now() > end) throw error;
+        await delay(TWIN_PAUSE);
+      }
+    }
   }
 
   find(id: bigint, deadline?: number): Promise<Pet | undefined> {
@@ -68,20 +72,8 @@ export class TypeOrmPetRepository extends PetRepository {
     return (this.checking ??= this.database.admit(read, deadline, Infinity).finally(() => (this.checking = undefined)));
   }
 
-  deleteIdempotencyKeys(before: Date): Promise<number> {
-    return this.database.run('transaction', 'DELETE idempotency_key', (manager) => deleteKeys(manager, before));
-  }
-
-  private async addOnce(addition: Addition, deadline?: number): Promise<Added> {
-    const end = performance.now() + TWIN_TIMEOUT;
-    for (let batcher = this.addsOnce; ; batcher = this.retries) {
-      try {
-        return await batcher.add(addition, deadline);
-      } catch (error) {
-        if (!(error instanceof IdempotencyInProgress) || performance.now() > end) throw error;
-        await delay(TWIN_PAUSE);
-      }
-    }
+  deleteIdempotencyKeys(): Promise<number> {
+    return this.database.run('autocommit', 'UPDATE pet', deleteKeys);
   }
 }
 
@@ -89,11 +81,6 @@ export class TypeOrmPetRepository extends PetRepository {
 async function ask(manager: EntityManager): Promise<void> {
   await prepareConnection(manager);
   await manager.query('SELECT id FROM pet LIMIT 1');
-}
-
-async function addAll(manager: EntityManager, pets: readonly NewPet[]): Promise<Added[]> {
-  const ids = await insertPets(manager, pets);
-  return pets.map((pet, i) => ({ pet: { id: ids[i]!, ...pet }, replayed: false }));
 }
 
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {

@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import { EntityManager, EntitySchema, EntitySchemaColumnOptions } from 'typeorm';
+import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
+import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
+import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
+import type { PersistentUrl } from '../../database-url.js';
+import { int64 } from '../columns.js';
+import { CREATED, NEW_PET, type NewPetRow } from '../dialects/dialect.js';
+import { dialectOf, query, type Write } from '../dialects/dialects.js';
+import { failureOf, RowsDiscarded } from '../failures.js';
+
+/** A pet and, if it was created with an Idempotency-Key less than 24 hours ago, the request that created it. */
+interface StoredPet extends Pet {
+  /** See `requestKeyOf`. Null without a key, and once it has expired. */
+  readonly requestKey: string | null;
+  /** That of the payload. */
+  readonly fingerprint: string | null;
+  /** When the request arrived, in milliseconds since 1970 on the clock of the database. */
+  readonly requestedAt: bigint | null;
+  /** How often the request was sent again: a replay changes the row, so that its commit, too, waits for the disk. */
+  readonly replays: number;
+}
+
+/** The table `pet`, for checks of the schema and for copies, not for inserts: TypeORM's own rounds ids on SQLite. */
+export function petSchema(engine: PersistentUrl['engine']): EntitySchema<StoredPet> {
+  // Creates without a key do not pay for an index that leaves them out. MariaDB has none of that kind.
+  const indexOf = (column: string) => (engine === 'mariadb' ? {} : { where: `${column} IS NOT NULL` });
+  return new EntitySchema<StoredPet>({
+    name: 'pet',
+    columns: {
+      // Only an `integer` can be SQLite's AUTOINCREMENT.
+      id: { ...int64, type: engine === 'sqlite' ? 'integer' : 'bigint', primary: true, generated: 'increment' },
+      name: { type: 'varchar', length: 255 },
+      categoryId: { ...int64, name: 'category_id' },
+      status: { type: 'varchar', length: 9 },
+      requestKey: { type: 'varchar', length: 43, name: 'request_key', nullable: true },
+      fingerprint: { type: 'varchar', length: 43, nullable: true },
+      requestedAt: { ...int64, name: 'requested_at', nullable: true },
+      replays: { type: 'integer', default: 0 },
+    } satisfies Record<keyof StoredPet, EntitySchemaColumnOptions>,
+    indices: [
+      { name: 'pet_status_id', columns: ['status', 'id'] },
+      { name: 'pet_request_key', columns: ['requestKey'], unique: true, ...indexOf('request_key') },
+      { name: 'pet_requested_at', columns: ['requestedAt'], ...indexOf('requested_at') },
+    ],
+  });
+}
+
+/** The columns that `toPet` reads. */
+export const PET_COLUMNS = ['id', ...Object.keys(NEW_PET)].join(', ');
+
+/** A row of `PET_COLUMNS`, as the driver reads it: an int64 is a bigint or a string. */
+export interface PetRow {
+  readonly id: bigint | string;
+  readonly name: string;
+  readonly category_id: bigint | string;
+  readonly status: PetStatus;
+}
+
+/** The pet in a row. */
+export function toPet({ id, name, category_id, status }: PetRow): Pet {
+  return { id: BigInt(id), name, categoryId: BigInt(category_id), status };
+}
+
+/** The pets with these ids; undefined in the place of each that does not exist. */
+export async function findPets(manager: EntityManager, ids: readonly bigint[]): Promise<(Pet | undefined)[]> {
+  const distinct = [...new Set(ids)];
+  const select: Write = (bind, dialect) => `SELECT ${PET_COLUMNS} FROM pet WHERE ${dialect.hasId(distinct, bind)}`;
+  const pets = new Map((await query<PetRow>(manager, select)).map(toPet).map((pet) => [pet.id, pet]));
+  return ids.map((id) => pets.get(id));
+}
+
+/** A pet to create and, if it is sent with an Idempotency-Key, the request. */
+export interface Create {
+  readonly pet: NewPet;
+  readonly request?: { readonly key: string; readonly fingerprint: string } | undefined;
+}
+
+/** How an idempotency key is stored: the SHA-256 of scope and key, in base64url. */
+export function requestKeyOf({ scope, key }: Pick<IdempotencyKey, 'scope' | 'key'>): string {
+  return createHash('sha256').update(`${scope} ${key}`).digest('base64url');
+}
+
+/** The row of a pet to create. */
+function toRow({ pet: { name, categoryId, status }, request }: Create): NewPetRow {
+  const { key = null, fingerprint = null } = request ?? {};
+  return { name, category_id: categoryId, status, request_key: key, fingerprint };
+}
+
+/** What an INSERT returns of a row: of the new one, or of the one that has its key already. */
+type CreatedRow = Record<(typeof CREATED)[number], unknown> & { readonly request_key: string | null };
+
+/**
+ * Creates pets in one statement, those of keys that are stored already excepted. `IdempotencyInProgress` asks to try
+ * again: in the place of a result, because the key has just expired; thrown, without having created any, because
+ * another transaction holds one of the keys.
+ */
+export async function createPets(manager: EntityManager, creates: readonly Create[]): Promise<(Added | Error)[]> {
+  const withoutKey = creates.filter(({ request }) => !request);
+  // Of several with one key the first is sent; in a Map the last one wins.
+  const byKey = new Map(creates.toReversed().flatMap((each) => (each.request ? [[each.request.key, each]] : [])));
+  // In one order everywhere, so that batches do not wait for each other.
+  const withKey = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, create]) => create);
+  const rows = await insert(manager, [...withoutKey, ...withKey]);
+  const stored = new Map(rows.map((row) => [row.request_key, row]));
+  // RETURNING may list them in any order; ids ascend in that of the INSERT. A key that has expired is cleared, too.
+  const isNewWithoutKey = (row: CreatedRow) => row.request_key === null && Number(row.replays) === 0;
+  const ids = rows
+    .filter(isNewWithoutKey)
+    .map(idOf)
+    .sort((a, b) => Number(a - b))
+    .values();
+  return creates.map((create) => {
+    const { pet, request } = create;
+    if (!request) return { pet: { id: ids.next().value!, ...pet }, replayed: false };
+    const row = stored.get(request.key);
+    if (!row) return new IdempotencyInProgress();
+    if (row.fingerprint !== request.fingerprint) return new IdempotencyKeyReused();
+    // The payload is that of the first request: the pet as it was added, whatever has changed since.
+    const isFirst = byKey.get(request.key) === create;
+    return { pet: { id: idOf(row), ...pet }, replayed: Number(row.replays) > 0 || !isFirst };
+  });
+}
+
+const idOf = ({ id }: Pick<CreatedRow, 'id'>): bigint => BigInt(id as bigint | string);
+
+/** Runs the INSERT. If rows that were inserted with their ids have the next ids, skips those, and retries. */
+async function insert(manager: EntityManager, creates: readonly Create[]): Promise<CreatedRow[]> {
+  const dialect = dialectOf(manager.dataSource);
+  const begun = performance.now();
+  // Another instance that skips ids at the same time may move the sequence back.
+  for (let retriesLeft = 3; ; retriesLeft--) {
+    try {
+      const rows = await query<CreatedRow>(manager, (bind) => dialect.insertPets(creates.map(toRow), bind));
+      if (rows.length === creates.length) return rows;
+      throw new RowsDiscarded(
+        `${rows.length} of ${creates.length} rows were stored: a trigger or a rule discards some.`,
+      );
+    } catch (error) {
+      const failure = failureOf(dialect, error);
+      if (failure === 'duplicate' && dialect.skipIds && retriesLeft > 0) await manager.query(dialect.skipIds);
+      // MariaDB reports the lock of a table so, too, but only after two seconds.
+      else if (failure === 'rowLocked' && performance.now() < begun + 1_000 && (await isKeyHeld(manager, creates)))
+        throw new IdempotencyInProgress();
+      else throw error;
+    }
+  }
+}
+
+/** Whether another transaction holds the key of a create, or may hold one of several: the batcher halves those. */
+async function isKeyHeld(manager: EntityManager, creates: readonly Create[]): Promise<boolean> {
+  if (creates.length > 1) return true;
+  const dialect = dialectOf(manager.dataSource);
+  const key = creates[0]?.request?.key;
+  if (key === undefined || !dialect.lockKey) return key !== undefined;
+  try {
+    await query(manager, (bind) => dialect.lockKey!(key, bind));
+    return false;
+  } catch (error) {
+    return failureOf(dialect, error) === 'rowLocked';
+  }
+}
+
+/** How many keys are deleted at a time: SQLite takes some 10 ms for them, and does nothing else meanwhile. */
+const DELETED_AT_A_TIME = 100;
+
+/** See `PetRepository.deleteIdempotencyKeys`. */
+export async function deleteKeys(manager: EntityManager): Promise<number> {
+  const expired = await query<Pick<CreatedRow, 'id'>>(
+    manager,
+    (_bind, { now }) => `SELECT id FROM pet WHERE requested_at <= ${now} - ${IDEMPOTENCY_KEY_LIFETIME}
+      ORDER BY requested_at LIMIT ${DELETED_AT_A_TIME}`,
+  );
+  const clear: Write = (bind, dialect) =>
+    `UPDATE pet SET request_key = NULL, fingerprint = NULL, requested_at = NULL
+      WHERE ${dialect.hasId(expired.map(idOf), bind)}`;
+  if (expired.length > 0) await query(manager, clear);
+  return expired.length;
+}
