@@ -5,7 +5,7 @@ import { dataSourceOptions } from './src/adapters/persistence/typeorm/data-sourc
 import { loadEnvFile, readSettings } from './src/settings.js';
 
 loadEnvFile();
-const options = dataSourceOptions(createDatabaseFile(persistent(readSettings().DATABASE_URL)));
+const [options] = dataSourceOptions(createDatabaseFile(persistent(readSettings().DATABASE_URL)));
 
 /**
  * For TypeORM's own commands on a build: `npx typeorm migration:show -d dist/ormconfig.js`, `:run`, `:revert`. They

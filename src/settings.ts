@@ -147,6 +147,8 @@ export function loadEnvFile(): void {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ENOENT') throw new UsageError(`The file .env must be a readable file in UTF-8 (${code}).`);
   }
+  // pg would take them where `DATABASE_URL` has no such parameter.
+  for (const name of ['PGOPTIONS', 'PGREPLICATION']) delete process.env[name];
 }
 
 /** Throws `UsageError` with one line that names the variable. An empty variable counts as not set. */
@@ -197,5 +199,6 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
 /** The value of a setting without keys, user and password. */
 function withoutSecrets(name: string, text: string | undefined): string {
   if (!text) return 'not set';
-  return name === 'API_KEYS' ? 'set, not shown' : text.replace(/^([^/]*\/\/)[^/?#]*@/, '$1');
+  if (name === 'API_KEYS') return 'set, not shown';
+  return text.replace(/^([^/]*\/\/)[^/?#]*@/, '$1').replace(/([?&](?:user|password|sslpassword)=)[^&]*/g, '$1…');
 }

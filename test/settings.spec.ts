@@ -47,16 +47,25 @@ const TABLE: readonly Row[] = [
       'postgres://me:p%40ss%2F%25@db/pets': { engine: 'postgres', user: 'me', password: 'p@ss/%', database: 'pets' },
       'postgresql://me@[::1]/pets?pool=3': { engine: 'postgres', host: '::1', port: 5432, pool: 3 },
       'postgres://me@db:6432/pets?sslmode=require': { port: 6432, tls: { mode: 'require' } },
+      'memory:\n': { engine: 'memory' },
+      'sqlite:data/a.sqlite\r\n': { engine: 'sqlite', file: 'data/a.sqlite' },
+      'mariadb://me@db/pets\n': { engine: 'mariadb', database: 'pets' },
       'mariadb://me@db/pets?ssl=verify-full': { engine: 'mariadb', port: 3306, tls: { mode: 'verify-full' } },
     },
     [
       ...['memory', 'hunter2', 'sqlite:', 'sqlite::memory:', 'sqlite:file:a', 'sqlite://user:hunter2@host/db'],
-      ...['mysql://user:hunter2@host/db', 'postgres://user:hunter2@', 'postgres://user:hunter2@host:99999/db'],
+      ...['postgres://user:hunter2@', 'postgres://user:hunter2@host:99999/db'],
       ...['postgres://user:p?hunter2@host/db', 'postgres://user:hunter2%zz@host/db', 'mariadb://user:hunter2@host'],
       ...['postgres://user:hunter2@host/db?pool=0', 'postgres://user:hunter2@host/db?pool=2&pool=3'],
       ...['postgres://user:hunter2@host/db?ssl=require', 'postgres://user:hunter2@host/db?sslrootcert=/no/such/file'],
       ...['postgres://user:hunter2@a:1,b:2/db', 'mariadb://user:hunter2@[::1]/db?ssl=verify-full'],
       'postgres://user:hunter2@host/db?sslrootcert=%E2%80%AEno%C2%85such%E2%80%A8file',
+      ...['postgres://user:hunter2@host/db?hunter2', 'postgres://user:hunter2@host/db?sslmode=hunter2'],
+      ...[
+        'postgres://user:hun\nter2@host/db',
+        'postgres://user:hunter2@host/db?sslkey=/hunter2',
+        'constructor://a@b/c',
+      ],
     ],
   ],
   integer('PORT', 3000, 0, 65_535),
@@ -199,6 +208,8 @@ describe('the settings', () => {
       PORT: '3000',
       RATE_LIMIT: 'not set',
     });
+    const parameters = settingFindings({ DATABASE_URL: 'postgres://db/pets?user=hunter2&pool=2&password=hunter2' });
+    expect(parameters[0]).toMatchObject({ state: 'ok', found: 'postgres://db/pets?user=…&pool=2&password=…' });
     // The parser of URLs ignores the space.
     expect(JSON.stringify(settingFindings({ DATABASE_URL: ' postgres://user:secret@db/pets' }))).not.toContain(
       'secret',

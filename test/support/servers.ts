@@ -1,6 +1,15 @@
-import { ChildProcess, spawn } from 'node:child_process';
+import { ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -85,6 +94,18 @@ export async function newPgBouncer(behind: number, ...settings: string[]): Promi
     },
     'process up',
   );
+}
+
+/** A self-signed certificate of localhost and its key, in files of a folder that the servers can write to. */
+export function newCertificate(): { folder: string; cert: string; key: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-tls-'));
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject];
+  execFileSync('openssl', [...request, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  chmodSync(key, 0o600);
+  if (asNobody.uid !== undefined) for (const path of [folder, cert, key]) chownSync(path, NOBODY, NOBODY);
+  return { folder, cert, key };
 }
 
 /** A new MariaDB, user root, no password; undefined if the machine has no binaries of it. */
@@ -276,13 +297,14 @@ const INTEGRATION: readonly Requirement[] = [
   { program: process.env.PETSTORE_BROWSER ?? 'chromium', install: 'chromium' },
   { program: 'curl', install: 'curl' },
   { program: 'python3', install: 'python3-minimal' },
+  { program: 'openssl', install: 'openssl' },
+  { program: 'pgbouncer', install: 'pgbouncer', folders: SBIN },
 ];
 
 /** What the system tests run besides. */
 const SYSTEM: readonly Requirement[] = [
   { program: 'nginx', install: 'nginx-light', folders: SBIN },
   { program: 'haproxy', install: 'haproxy', folders: SBIN },
-  { program: 'pgbouncer', install: 'pgbouncer', folders: SBIN },
   { program: 'patroni', install: 'patroni' },
   { program: 'etcd', install: 'etcd-server' },
 ];

@@ -1,14 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { quoted, UsageError } from '../../application/errors.js';
+import { UsageError } from '../../application/errors.js';
 
 /** How the connection to a database server is secured. */
 export interface Tls {
-  /** `require` encrypts, `verify-ca` checks the certificate too, `verify-full` also the name in it. */
-  readonly mode: (typeof TLS_MODES)[number];
-  /** The certificates, in PEM, of the authorities to trust; the system's if absent. */
-  readonly ca?: string;
+  /**
+   * As libpq's `sslmode`: `allow` encrypts if the server demands it, `prefer` if it can, `require` always; `verify-ca`
+   * also verifies the certificate, `verify-full` also the name in it.
+   */
+  readonly mode: Exclude<(typeof TLS_MODES)[number], 'disable' | 'no-verify'>;
+  /** In PEM: the certificates of the authorities to trust (the system's if absent), and those of the client. */
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly crl?: string | undefined;
 }
 
 /** A database on a server. */
@@ -16,6 +22,7 @@ export interface ServerUrl {
   /** The setting or option that it comes from. */
   readonly name: string;
   readonly engine: 'postgres' | 'mariadb';
+  /** A name, an address or, with a leading slash, the folder of PostgreSQL's socket or the socket of MariaDB. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
@@ -24,8 +31,12 @@ export interface ServerUrl {
   readonly database: string;
   /** Maximum connections of a process for requests: half for reads and half for writes, at least one each. */
   readonly pool: number;
-  /** Absent for a connection that is not encrypted. */
+  /** For how long one attempt to connect may take, in milliseconds; undefined if the URL does not say. */
+  readonly connectTimeout: number | undefined;
+  /** Absent for a connection that is never encrypted. */
   readonly tls?: Tls | undefined;
+  /** Every parameter, validated. */
+  readonly parameters: UrlParameters;
 }
 
 /** A SQLite database. */
@@ -43,7 +54,15 @@ export type PersistentUrl = SqliteUrl | ServerUrl;
 
 /** Where a database is, for people; without the user and the password. */
 export function locationOf(url: PersistentUrl): string {
-  return url.engine === 'sqlite' ? resolve(url.file) : `${url.engine}://${url.host}:${url.port}/${url.database}`;
+  if (url.engine === 'sqlite') return resolve(url.file);
+  const { engine, host, port, database } = url;
+  if (!host.startsWith('/')) return `${engine}://${host}:${port}/${database}`;
+  return `${engine}:///${database}?${engine === 'postgres' ? `host=${host}&port=${port}` : `socket=${host}`}`;
+}
+
+/** Whether a server is reached without a network. */
+export function isOnThisMachine({ host }: Pick<ServerUrl, 'host'>): boolean {
+  return /^(\/.*|localhost|::1|127(\.\d{1,3}){3})$/i.test(host);
 }
 
 /** Narrows a URL to that of a database that outlives the process; throws `UsageError` if it does not. */
@@ -52,79 +71,200 @@ export function persistent(url: DatabaseUrl): PersistentUrl {
   throw new UsageError(`${url.name} must not be memory:, which lasts only as long as its process.`);
 }
 
-const SCHEMES = {
-  'postgres:': { engine: 'postgres', port: 5432, tlsParameter: 'sslmode' },
-  'postgresql:': { engine: 'postgres', port: 5432, tlsParameter: 'sslmode' },
-  'mariadb:': { engine: 'mariadb', port: 3306, tlsParameter: 'ssl' },
-} as const;
+const TLS_MODES = ['disable', 'allow', 'prefer', 'require', 'no-verify', 'verify-ca', 'verify-full'] as const;
 
-const TLS_MODES = ['require', 'verify-ca', 'verify-full'] as const;
+/** The values that a parameter may have, and the same in words. */
+type Rule = readonly [values: RegExp, words: string];
+
+const oneOf = (...words: readonly string[]): Rule => [
+  new RegExp(`^(${words.join('|').replaceAll('.', '\\.')})$`),
+  words.join(' or '),
+];
+const ANY: Rule = [/^/, 'any text'];
+const TLS_VERSION = oneOf('TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3');
+const SECONDS: Rule = [/^\d{1,5}$/, 'a number of seconds'];
+
+const OF_BOTH = {
+  pool: [/^[1-9]\d{0,2}$/, 'a number from 1 to 999'] as Rule,
+  connect_timeout: SECONDS,
+  sslrootcert: ANY,
+  sslcert: ANY,
+  sslkey: ANY,
+};
+
+/** Those of libpq that pg implements: https://www.postgresql.org/docs/current/libpq-connect.html, section 34.1.2. */
+const OF_POSTGRES = {
+  ...OF_BOTH,
+  host: ANY,
+  port: [/^\d{1,5}$/, 'a number'] as Rule,
+  user: ANY,
+  password: ANY,
+  dbname: ANY,
+  sslmode: oneOf(...TLS_MODES),
+  ssl: oneOf('true'),
+  sslpassword: ANY,
+  sslcrl: ANY,
+  sslnegotiation: oneOf('postgres', 'direct'),
+  ssl_min_protocol_version: TLS_VERSION,
+  ssl_max_protocol_version: TLS_VERSION,
+  channel_binding: oneOf('disable', 'prefer', 'require'),
+  // The service writes, and rejects a server that is not the primary by itself.
+  target_session_attrs: oneOf('any', 'read-write', 'primary'),
+  gssencmode: oneOf('disable', 'prefer'),
+  client_encoding: [/^(auto|utf-?8)$/i, 'UTF8'] as Rule,
+  application_name: ANY,
+  fallback_application_name: ANY,
+  options: ANY,
+  keepalives: oneOf('0', '1'),
+  keepalives_idle: SECONDS,
+};
+
+const OF_MARIADB = { ...OF_BOTH, ssl: oneOf(...TLS_MODES, 'true'), socket: [/^\//, 'a path with a leading /'] as Rule };
+
+type UrlParameters = Readonly<Partial<Record<keyof typeof OF_POSTGRES | keyof typeof OF_MARIADB, string>>>;
+
+/** Names that a message may repeat: those above, those of libpq that pg lacks, and those that other libraries add. */
+const WELL_KNOWN = `
+  hostaddr passfile require_auth keepalives_interval keepalives_count tcp_user_timeout replication requiressl
+  sslcompression sslkeylogfile sslcertmode sslcrldir sslsni requirepeer krbsrvname gsslib gssdelegation service
+  servicefile load_balance_hosts min_protocol_version max_protocol_version
+  schema connection_limit pool_timeout pgbouncer socket_timeout statement_cache_size sslidentity sslaccept
+  currentSchema ApplicationName loginTimeout connectTimeout socketTimeout tcpKeepAlive sslfactory prepareThreshold
+  reWriteBatchedInserts stringtype targetServerType preferQueryMode binaryTransfer
+  ssl-mode sslMode useSSL requireSSL verifyServerCertificate trustServerCertificate serverSslCert trustStore
+  allowPublicKeyRetrieval serverTimezone useUnicode characterEncoding autoReconnect rewriteBatchedStatements
+  ssl-ca ssl_ca ssl_cert ssl_key ssl_check_hostname ssl_verify_cert ssl_disabled charset collation parseTime loc tls
+  unix_socket unix_sock socketPath connectionLimit multipleStatements timezone encoding reconnect timeout
+  uselibpqcompat statement_timeout lock_timeout idle_in_transaction_session_timeout query_timeout max search_path
+  pool_max_conns pool_min_conns default_query_exec_mode binary_parameters prepared_statement_cache_size conn_max_age
+`
+  .split(/\s+/)
+  .concat(Object.keys(OF_POSTGRES), Object.keys(OF_MARIADB));
+
+const POSTGRES = { engine: 'postgres', port: 5432, tlsParameter: 'sslmode', rules: OF_POSTGRES } as const;
+const MARIADB = { engine: 'mariadb', port: 3306, tlsParameter: 'ssl', rules: OF_MARIADB } as const;
+const SCHEMES = new Map<string, typeof POSTGRES | typeof MARIADB>([
+  ['postgres', POSTGRES],
+  ['postgresql', POSTGRES],
+  ['mariadb', MARIADB],
+  ['mysql', MARIADB],
+]);
+
+const SERVER_FORM = 'postgres://USER:PASSWORD@HOST:PORT/DATABASE';
 
 /**
  * Parses the URL of a database; throws `UsageError`, one line that begins with the setting's `name`, if it is invalid.
  * The message never repeats the URL, which may have a password in it.
  */
-export function databaseUrl(name: string, text: string): DatabaseUrl {
+export function databaseUrl(name: string, given: string): DatabaseUrl {
+  const text = given.trim();
   if (text === 'memory:') return { name, engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
   // What begins with a scheme means something else to libsql; sqlite://data/x would be a folder of the root.
   if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]*)?:|^\/\/[^/]/i.test(file)) return { name, engine: 'sqlite', file };
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const scheme = url && SCHEMES[url.protocol as keyof typeof SCHEMES];
-  if (!scheme || !url.username || !/^[^,]+$/.test(url.hostname) || !/^\/[^/]+$/.test(url.pathname)) {
+  if (text.startsWith('sqlite:'))
     throw new UsageError(
-      `${name} must be sqlite:FILE (such as sqlite:./data/pets.sqlite), postgres://USER:PASSWORD@HOST:PORT/DATABASE ` +
-        'or mariadb://… with one host, or memory:. MySQL is not supported.',
+      `${name} must be sqlite:FILE, such as sqlite:./data/pets.sqlite or sqlite:///srv/pets.sqlite.`,
     );
-  }
-  const host = urlPart(name, url.hostname.replace(/^\[(.*)\]$/, '$1'));
-  const { pool, tls } = parameters(name, url.searchParams, scheme.tlsParameter);
-  // mysql2 treats every IP address as localhost when it verifies the name in a certificate.
-  if (scheme.engine === 'mariadb' && tls?.mode === 'verify-full' && isIP(host) !== 0) {
-    throw new UsageError(`${name} must name the host, not give its address, to verify the name in its certificate.`);
-  }
-  return {
-    name,
-    engine: scheme.engine,
-    host,
-    port: url.port === '' ? scheme.port : Number(url.port),
-    user: urlPart(name, url.username),
-    password: urlPart(name, url.password),
-    database: urlPart(name, url.pathname.slice(1)),
-    pool,
-    tls,
+  return serverUrl(name, text);
+}
+
+/** By libpq's grammar: `URL` rejects a user without a host, and drops tabs and line breaks. */
+function serverUrl(name: string, text: string): ServerUrl {
+  const need = (condition: unknown, rule: string) => {
+    if (!condition) throw new UsageError(`${name} must ${rule}.`);
   };
+  need(!/^["'`]|["'`]$/.test(text), 'be a URL without quotes or a command around it');
+  const [, protocol = '', account, address = '', path = '', query = ''] =
+    /^(\w+):\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?/.exec(text) ?? [];
+  const scheme = SCHEMES.get(protocol.toLowerCase());
+  need(
+    scheme,
+    'begin with sqlite:, memory:, postgres://, postgresql://, mariadb:// or mysql:// (for MariaDB), without a prefix ' +
+      `such as jdbc: or a driver such as +psycopg2: ${SERVER_FORM}`,
+  );
+  need(!text.includes('#'), 'not contain a #; write it as %23');
+  const isSplit = /[/@]/.test(path) || (account === undefined && query.includes('@') && !query.includes('user='));
+  need(!isSplit, 'not contain a /, ? or @ in a user or password; write them as %2F, %3F and %40');
+  need(!/\p{Cc}/u.test(text), 'be on one line, without tabs');
+
+  const { engine, tlsParameter, rules } = scheme!;
+  const parameters = parametersOf(name, query, rules);
+  const [user = '', password = ''] = (account ?? '').split(/:(.*)/s).map((part) => urlPart(name, part));
+  const [isValid, literal = '', port = ''] = /^(\[[^\]]*\]|[^:]*)(?::(\d*))?$/.exec(address) ?? [];
+  const host = parameters.socket ?? parameters.host ?? urlPart(name, literal.replace(/^\[(.*)\]$/, '$1'));
+  const url = {
+    name,
+    engine,
+    host,
+    port: Number(parameters.port ?? (port || scheme!.port)),
+    user: parameters.user ?? user,
+    password: parameters.password ?? password,
+    database: parameters.dbname ?? urlPart(name, path),
+    pool: Number(parameters.pool ?? 10),
+    // libpq waits without limit for 0, the service never.
+    connectTimeout: Number(parameters.connect_timeout ?? 0) * 1_000 || undefined,
+    parameters,
+  };
+  need(!`${address}${host}`.includes(','), 'name one host: a proxy or an endpoint that leads to the primary');
+  need(url.user, `name a user: ${SERVER_FORM}`);
+  need(isValid !== undefined, `have a port that is a number: ${SERVER_FORM}`);
+  need(url.port > 0 && url.port < 65_536, 'have a port from 1 to 65535');
+  need(host, `name a host: ${SERVER_FORM}`);
+  need(host.startsWith('/') || !host.includes('/'), 'name a host, or the path of a socket with a leading /');
+  need(url.database, `name a database: ${SERVER_FORM}`);
+  const tls = tlsOf(url, tlsParameter);
+  const { sslnegotiation } = parameters;
+  need(
+    sslnegotiation !== 'direct' || !/^(allow|prefer)?$/.test(tls?.mode ?? ''),
+    'have sslmode=require or a stricter one for sslnegotiation=direct',
+  );
+  // mysql2 treats every IP address as localhost when it verifies the name in a certificate.
+  need(
+    engine !== 'mariadb' || tls?.mode !== 'verify-full' || isIP(host) === 0,
+    'name the host, not give its address, to verify the name in its certificate',
+  );
+  return { ...url, tls };
 }
 
-function parameters(name: string, given: URLSearchParams, tlsParameter: string): Pick<ServerUrl, 'pool' | 'tls'> {
-  const known = ['pool', tlsParameter, 'sslrootcert'];
-  const keys = [...given.keys()];
-  // Not repeated: part of a password that should have been encoded may have ended up here.
-  if (new Set(keys).size < keys.length || keys.some((key) => !known.includes(key)))
-    throw new UsageError(`${name} supports no parameters but ${known.join(', ')}, each once.`);
-  const pool = given.get('pool') ?? '10';
-  if (!/^[1-9][0-9]{0,2}$/.test(pool))
-    throw new UsageError(`${name} must have a number from 1 to 999 for its parameter pool.`);
-  const path = given.get('sslrootcert');
-  const wanted = given.get(tlsParameter) ?? (path === null ? 'disable' : 'verify-full');
-  if (wanted === 'disable') return { pool: Number(pool) };
-  // With the certificate of an authority the server's is verified, as with libpq.
-  const sought = wanted === 'require' && path !== null ? 'verify-ca' : wanted;
-  const mode = TLS_MODES.find((each) => each === sought);
-  if (!mode)
-    throw new UsageError(`${name} must have disable or one of ${TLS_MODES.join(', ')} for its ${tlsParameter}.`);
-  return { pool: Number(pool), tls: { mode, ...(path !== null && { ca: certificates(name, path) }) } };
+function parametersOf(name: string, query: string, rules: Readonly<Record<string, Rule>>): UrlParameters {
+  const pairs = query === '' ? [] : query.split('&').map((pair) => pair.split(/=(.*)/s));
+  const given = new Map(pairs.map(([key = '', value = '']) => [key, urlPart(name, value)]));
+  if (given.size < pairs.length) throw new UsageError(`${name} must have each parameter once.`);
+  const supported = Object.keys(rules).join(', ');
+  for (const [key, value] of given) {
+    const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
+    // No other name is repeated: part of a password that should have been encoded may have ended up here.
+    const known = key && WELL_KNOWN.includes(key) ? `the parameter ${key}` : 'a parameter';
+    if (!rule) throw new UsageError(`${name} has ${known} that is not supported. Supported are ${supported}.`);
+    if (!rule[0].test(value)) throw new UsageError(`${name} must have ${rule[1]} for its parameter ${key}.`);
+  }
+  return Object.fromEntries(given);
 }
 
-function certificates(name: string, path: string): string {
-  let problem = 'contains no certificate';
+/** libpq's rules, but stricter: with the certificate of an authority and no mode the server is verified. */
+function tlsOf(url: Omit<ServerUrl, 'tls'>, parameter: 'ssl' | 'sslmode'): Tls | undefined {
+  const { parameters: given, host, name } = url;
+  const { ssl, sslrootcert } = given;
+  const usual = sslrootcert !== undefined ? 'verify-full' : isOnThisMachine(url) ? 'allow' : 'prefer';
+  const word = (given[parameter] ?? ssl ?? usual) as (typeof TLS_MODES)[number] | 'true';
+  if (word === 'disable' || host.startsWith('/')) return undefined;
+  const verified = sslrootcert === 'system' ? 'verify-full' : sslrootcert !== undefined ? 'verify-ca' : 'require';
+  const mode = word === 'true' || word === 'require' ? verified : word === 'no-verify' ? 'require' : word;
+  const pem = (key: 'sslrootcert' | 'sslcert' | 'sslkey' | 'sslcrl') =>
+    given[key] === undefined || given[key] === 'system' ? undefined : pemFile(name, key, given[key]);
+  return { mode, ca: pem('sslrootcert'), cert: pem('sslcert'), key: pem('sslkey'), crl: pem('sslcrl') };
+}
+
+function pemFile(name: string, parameter: string, path: string): string {
+  let problem = 'has nothing in that format';
   try {
     const text = readFileSync(path, 'utf8');
-    if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+    if (text.includes('-----BEGIN ')) return text;
   } catch (error) {
     problem = `cannot be read (${(error as NodeJS.ErrnoException).code})`;
   }
-  throw new UsageError(`${name} must have a PEM file for its parameter sslrootcert; ${quoted(path)} ${problem}.`);
+  throw new UsageError(`${name} must have a PEM file for its parameter ${parameter}; the given one ${problem}.`);
 }
 
 /** Decodes a part of a URL; throws `UsageError` with one line that begins with `name` if it is not percent-encoded. */

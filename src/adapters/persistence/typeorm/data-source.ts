@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import type { SecureVersion } from 'node:tls';
 import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { POOL_TIMEOUT, withTimeout } from '../../../application/timeout.js';
-import { PersistentUrl } from '../database-url.js';
+import { PersistentUrl, Tls } from '../database-url.js';
 import { DIALECTS } from './dialects/dialects.js';
-import { asConnectFailure, failureMessage, failureOf } from './failures.js';
+import { asConnectFailure, failureMessage, failureOf, isAboutEncryption } from './failures.js';
 import { ApiKeySchema, KeyUseSchema } from './keys/api-key.schema.js';
 import { CreateTables1795132800000 } from './migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from './migrations/1795651200000-unique-key-names.js';
@@ -23,8 +24,20 @@ const SQLITE_TIMEOUT = 5_000;
  */
 const KEEP_ALIVE_DELAY = 10_000;
 
+/** The options of a DataSource and, if the server may demand or lack encryption, those to try next. */
+export type Attempts = readonly [DataSourceOptions, DataSourceOptions?];
+
 /** The options of a DataSource for the database at a URL. The timeout is in milliseconds. */
-export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTimeout?: number): DataSourceOptions {
+export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTimeout?: number): Attempts {
+  const tls = url.engine === 'sqlite' ? undefined : url.tls;
+  const plain = optionsOf(url, undefined, poolSize, statementTimeout);
+  if (!tls) return [plain];
+  const encrypted = optionsOf(url, tls, poolSize, statementTimeout);
+  if (tls.mode === 'allow') return [plain, encrypted];
+  return tls.mode === 'prefer' ? [encrypted, plain] : [encrypted];
+}
+
+function optionsOf(url: PersistentUrl, tls: Tls | undefined, poolSize: number, timeout?: number): DataSourceOptions {
   const common = {
     entities: [petSchema(url.engine), ApiKeySchema, KeyUseSchema],
     migrations: [
@@ -51,8 +64,9 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
       },
     };
   }
-  const { host, port, user: username, password, database, tls } = url;
-  const secure = { ca: tls?.ca, rejectUnauthorized: tls?.mode !== 'require' };
+  const { host, port, user: username, password, database, connectTimeout = POOL_TIMEOUT, parameters } = url;
+  const { mode, ...files } = tls ?? {};
+  const secure = { ...files, rejectUnauthorized: mode === 'verify-ca' || mode === 'verify-full' };
   const server = { ...common, host, port, username, password, database, poolSize };
   if (url.engine === 'postgres') {
     return {
@@ -60,13 +74,23 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
       type: 'postgres',
       // If the server asks for a password that is absent, pg never closes the connection. A wrong one is rejected.
       password: password || randomUUID(),
-      ssl: tls ? { ...secure, ...(tls.mode === 'verify-ca' && { checkServerIdentity: () => undefined }) } : false,
-      applicationName: 'petstore',
+      ssl: tls !== undefined && {
+        ...secure,
+        ...(mode === 'verify-ca' && { checkServerIdentity: () => undefined }),
+        minVersion: parameters.ssl_min_protocol_version as SecureVersion,
+        maxVersion: parameters.ssl_max_protocol_version as SecureVersion,
+        passphrase: parameters.sslpassword,
+      },
+      applicationName: parameters.application_name || parameters.fallback_application_name || 'petstore',
       extra: {
-        connectionTimeoutMillis: POOL_TIMEOUT,
-        query_timeout: statementTimeout,
-        keepAlive: true,
-        keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY,
+        options: parameters.options,
+        enableChannelBinding: parameters.channel_binding !== undefined && parameters.channel_binding !== 'disable',
+        // Not left out, so that PGSSLNEGOTIATION has no effect.
+        sslnegotiation: parameters.sslnegotiation ?? 'postgres',
+        connectionTimeoutMillis: connectTimeout,
+        query_timeout: timeout,
+        keepAlive: parameters.keepalives !== '0',
+        keepAliveInitialDelayMillis: Number(parameters.keepalives_idle ?? 0) * 1_000 || KEEP_ALIVE_DELAY,
         // Five minutes, not ten seconds: after a pause no client waits for a new connection.
         idleTimeoutMillis: 300_000,
         // Nothing else handles the errors of a new connection until TypeORM has it: one would end the process.
@@ -78,17 +102,23 @@ export function dataSourceOptions(url: PersistentUrl, poolSize = 1, statementTim
     ...server,
     type: 'mariadb',
     charset: 'utf8mb4_bin',
-    connectTimeout: POOL_TIMEOUT,
+    ...(host.startsWith('/') && { socketPath: host }),
+    connectTimeout,
     // With it, TypeORM passes the next one to mysql2 as the timeout of a query.
-    enableQueryTimeout: statementTimeout !== undefined,
-    maxQueryExecutionTime: statementTimeout,
+    enableQueryTimeout: timeout !== undefined,
+    maxQueryExecutionTime: timeout,
     extra: { keepAliveInitialDelay: KEEP_ALIVE_DELAY },
-    ...(tls && { ssl: { ...secure, verifyIdentity: tls.mode === 'verify-full' } }),
+    ...(tls && { ssl: { ...secure, verifyIdentity: mode === 'verify-full' } }),
   };
 }
 
+/** Whether these options are of connections that are encrypted. */
+export function isEncrypted(options: DataSourceOptions): boolean {
+  return 'ssl' in options && Boolean(options.ssl);
+}
+
 /** Runs work with an initialized DataSource, and closes it. */
-export async function withSource<T>(options: DataSourceOptions, work: (source: DataSource) => Promise<T>): Promise<T> {
+export async function withSource<T>(options: Attempts, work: (source: DataSource) => Promise<T>): Promise<T> {
   const source = await openDataSource(options);
   try {
     return await work(source);
@@ -105,9 +135,9 @@ export function untilClosed(closed: Promise<void>): Promise<void> {
 /**
  * Initializes a DataSource, runs these statements, and closes what is open if that fails. A new one for each attempt:
  * mysql2 ends the pool of a failed attempt when its last statement is answered, and TypeORM then drops any pool of that
- * DataSource.
+ * DataSource. So the server's encryption is found out once, not whenever the pool opens another connection.
  */
-export async function openDataSource(options: DataSourceOptions, ...statements: string[]): Promise<DataSource> {
+export async function openDataSource([options, next]: Attempts, ...statements: string[]): Promise<DataSource> {
   const source = new DataSource(options);
   try {
     await asConnectFailure(source.initialize());
@@ -115,7 +145,10 @@ export async function openDataSource(options: DataSourceOptions, ...statements: 
     return source;
   } catch (error) {
     await untilClosed(source.driver.disconnect());
-    throw error;
+    if (!next || !isAboutEncryption(error, isEncrypted(options))) throw error;
+    return openDataSource([next], ...statements).catch((other: unknown) => {
+      throw !isEncrypted(options) && isAboutEncryption(other, true) ? error : other;
+    });
   }
 }
 

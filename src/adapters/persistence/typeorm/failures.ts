@@ -7,6 +7,7 @@ import {
 import { DatabaseUnavailable, UsageError } from '../../../application/errors.js';
 import { PersistentUrl, locationOf, ServerUrl } from '../database-url.js';
 import { DIALECTS, dialectOf } from './dialects/dialects.js';
+import { DEMANDS_TLS, LACKS_TLS } from './dialects/dialect.js';
 import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';
 
 /** The service cannot use the server or the role; the message says what to change. */
@@ -42,6 +43,14 @@ const UNAVAILABLE = [
   QueryRunnerProviderAlreadyReleasedError,
 ];
 
+/** Whether a server rejects a connection because it is encrypted, which it cannot be, or because it is not. */
+export function isAboutEncryption(error: unknown, isEncrypted: boolean): boolean {
+  const { driverError } = error as QueryFailedError<DriverError>;
+  if (isEncrypted) return LACKS_TLS.test(driverError?.message);
+  // MariaDB does not say that the account demands it.
+  return DEMANDS_TLS.test(driverError?.message) || driverError?.errno === 1045;
+}
+
 /** What an error means; undefined if the statement is wrong, or the error is not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure {
   if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
@@ -65,8 +74,9 @@ export function driverMessage(error: unknown): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-function ruleOf(dialect: Dialect, { driverError }: QueryFailedError<DriverError>): FailureRule | undefined {
-  const { code, errno, sqlState, where } = driverError;
-  const text = [code, errno, sqlState, where].join(' ');
+function ruleOf(dialect: Dialect, error: QueryFailedError<DriverError>): FailureRule | undefined {
+  const { code, errno, sqlState, where, message } = error.driverError;
+  // The message of another statement may contain what a client sent.
+  const text = [code, errno, sqlState, where, error.query === CONNECT ? message : ''].join(' ');
   return dialect.failures.find(([codes]) => codes.test(text));
 }

@@ -101,7 +101,7 @@ export async function schemaFinding(source: DataSource): Promise<Finding> {
 async function differentTables({ options, entityMetadatas }: DataSource): Promise<string[]> {
   // TypeORM's own work on a schema expects integers of SQLite that are numbers.
   const plain = { ...options, prepareDatabase: undefined } as DataSourceOptions;
-  const { upQueries } = await withSource(plain, ({ driver }) => driver.createSchemaBuilder().log());
+  const { upQueries } = await withSource([plain], ({ driver }) => driver.createSchemaBuilder().log());
   const changes = upQueries.map(({ query }) => query).filter((query) => !query.startsWith('DROP INDEX'));
   const names = entityMetadatas.map(({ tableName }) => tableName);
   return names.filter((name) => changes.some((query) => new RegExp(`\\b${name}\\b`).test(query)));

@@ -1,5 +1,5 @@
 import { PoolConnection } from 'mysql2';
-import { CREATED, Dialect, insert, MISSING_TABLE_ADVICE, replay } from './dialect.js';
+import { CREATED, Dialect, insert, MISSING_TABLE_ADVICE, replay, TLS_FAILURES } from './dialect.js';
 
 /** The shortest wait for a row besides none is a second, for which the rest of a batch would wait, too. */
 const WITHOUT_WAIT = 'SET STATEMENT innodb_lock_wait_timeout = 0 FOR';
@@ -14,11 +14,12 @@ export const mariadb: Dialect = {
   /**
    * Settings of the server or the account must have no effect; the INSERT of pets, for one, must commit by itself.
    * mysql2 needs backslash escapes in the sql_mode. A lock is waited for 2 seconds. A client that has vanished keeps
-   * its locks for a minute, not for hours; a copy is idle while its source counts rows.
+   * its locks for a minute, not for hours; a copy is idle while its source counts rows. MySQL, of which `examine`
+   * tells, lacks that setting.
    */
   session: [
     `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN',
-      lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, idle_transaction_timeout = 60, unique_checks = 1,
+      lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, unique_checks = 1, /*M! idle_transaction_timeout = 60, */
       sql_safe_updates = 0, sql_select_limit = 18446744073709551615,
       sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`,
     // Not by its variable, which has another name from 11.1 on. READ COMMITTED fails with binlog_format=STATEMENT.
@@ -27,6 +28,7 @@ export const mariadb: Dialect = {
 
   examine: `SELECT CONCAT(@@version_comment, ' ', @@version) AS version,
     CASE
+      WHEN @@version NOT LIKE '%MariaDB%' THEN 'The server is MySQL, which is not supported; MariaDB 10.6 and later is.'
       WHEN CONCAT(@@global.read_only) <> 'OFF' THEN 'The server is read-only. The URL must lead to the primary.'
       WHEN @@innodb_flush_log_at_trx_commit <> 1
         THEN 'A 201 would not be on disk: innodb_flush_log_at_trx_commit must be 1.'
@@ -72,6 +74,7 @@ export const mariadb: Dialect = {
 
   // By errno and SQLSTATE: https://mariadb.com/kb/en/mariadb-error-code-reference/
   failures: [
+    ...TLS_FAILURES,
     [/ 1062 /, 'duplicate'],
     // A row that changed since it was read, and a deadlock.
     [/ (1020|1213) /, 'conflict'],
@@ -79,7 +82,10 @@ export const mariadb: Dialect = {
     [
       / (1045|1130|1698|1820|1862|4151) /,
       'misconfigured',
-      ({ host }) => `The user and the password must be those of ${host}, and the account must admit this client.`,
+      // It does not say whether the account demands encryption.
+      ({ host, tls }) =>
+        `The user and the password must be those of ${host}, and the account must admit this client` +
+        `${tls ? '' : '; if it demands encryption, the URL must have ssl=require'}.`,
     ],
     [/ 1146 /, 'misconfigured', () => MISSING_TABLE_ADVICE],
     [/ 1049 /, 'misconfigured', ({ database }) => `Create it: CREATE DATABASE \`${database}\`.`],

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../database-url.js';
-import { CREATED, Dialect, DriverError, MISSING_TABLE_ADVICE, NEW_ROW, ON_CONFLICT } from './dialect.js';
+import { CREATED, Dialect, DriverError, MISSING_TABLE_ADVICE, NEW_ROW, ON_CONFLICT, TLS_FAILURES } from './dialect.js';
 
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
@@ -133,6 +133,7 @@ export const postgres: Dialect = {
 
   // By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html
   failures: [
+    ...TLS_FAILURES,
     [/^23505/, 'duplicate'],
     // The row of a key, with its place, such as (0,1), in the context; that of an id would name the index pet_pkey.
     [/^55P03 .*\(\d+,\d+\) in relation "pet"/s, 'rowLocked'],

@@ -1,12 +1,19 @@
 import { statSync } from 'node:fs';
 import { DataSource } from 'typeorm';
-import { fail, Finding, ok } from '../../../../application/finding.js';
+import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { keyFinding } from '../../../../application/keys/api-key.service.js';
-import { DatabaseUrl } from '../../database-url.js';
+import { DatabaseUrl, isOnThisMachine } from '../../database-url.js';
+import { isEncrypted } from '../data-source.js';
 import { dialectOf } from '../dialects/dialects.js';
 import { prepareConnection } from '../failures.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
 import { requireRights, schemaFinding, withDatabase } from '../schema.js';
+
+const UNENCRYPTED = warn(
+  'encryption',
+  'The connection to another machine is not encrypted: the server has no TLS, or the URL disables it.',
+  'Let the server have TLS; "Connection URL" in docs/databases.md says how the URL asks for it.',
+);
 
 /**
  * Checks the database that a URL names, and changes nothing: no file is created, and no schema. `timeout` is that of a
@@ -18,7 +25,8 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number, configu
   const inspect = async (source: DataSource) => {
     const { version } = await prepareConnection(source.manager);
     const schema = await schemaFinding(source);
-    const found = [ok('database', version), schema];
+    const isReadable = url.engine !== 'sqlite' && !isOnThisMachine(url) && !isEncrypted(source.options);
+    const found = [ok('database', version), ...(isReadable ? [UNENCRYPTED] : []), schema];
     // Of a table with other columns nothing is known.
     if (schema.state === 'fail') return found;
     const keys = async () => keyFinding(await source.manager.find(ApiKeySchema), configured);
