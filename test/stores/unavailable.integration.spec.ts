@@ -81,6 +81,27 @@ describe.each([postgres, mariadb])('while $name cannot be used', (kind) => {
     expect((await service.add(newPetJson())).status).toBe(201);
   });
 
+  it('a create waits until its deadline for a server that refuses connections, or is slow to accept one', async () => {
+    await service.stop();
+    service = await Service.start({ DATABASE_URL: service.url, ...LIMITS, STATEMENT_TIMEOUT: '5000' });
+    proxy.refuse();
+    // Until the service has noticed that its connections have ended.
+    await pause(100);
+    const refused = service.add(newPetJson());
+    await pause(300);
+    proxy.resume();
+    expect((await refused).status).toBe(201);
+    proxy.refuse();
+    await pause(100);
+    proxy.resume();
+    proxy.hang();
+    const slow = service.add(newPetJson());
+    // Longer than one attempt to connect may take.
+    await pause(3_100);
+    proxy.forwardNew();
+    expect((await slow).status).toBe(201);
+  });
+
   it('every request is 503 while it has no tables, and served again once they exist', async () => {
     expect((await service.add(newPetJson())).status).toBe(201);
     await rawQuery(store.url, 'DROP TABLE pet, api_key, key_use, migrations');

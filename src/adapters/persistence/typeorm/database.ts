@@ -17,6 +17,9 @@ import { compareMigrations, migrate, requireRights } from './schema.js';
 /** How long to pause before work is retried, in milliseconds. */
 const RETRY_PAUSE = { conflict: 5, rowLocked: 50, unavailable: 50 };
 
+/** The longest pause between attempts to connect, each of which is twice the one before it; in milliseconds. */
+const MAX_PAUSE = 1_000;
+
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
@@ -95,8 +98,9 @@ export class Database {
   }
 
   /**
-   * Runs work; again after a conflict and, if it is a read, up to three times after a connection has failed. Without a
-   * deadline it is admitted as a request of its own. The summary, such as `SELECT pet`, is for the observers.
+   * Runs work; again after a conflict, until the deadline while there is no connection to a server and, if it is a
+   * read, up to three times after a connection has failed. Without a deadline it is admitted as a request of its own.
+   * The summary, such as `SELECT pet`, is for the observers.
    */
   run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
     if (deadline === undefined) return this.admit((until) => this.run(kind, summary, work, until));
@@ -127,21 +131,28 @@ export class Database {
 
   private async runWithRetries<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     let retriesLeft = kind === 'read' ? RETRIES : 0;
+    let pause = RETRY_PAUSE.unavailable;
     while (true) {
-      let isOpen = false;
+      let hasBegun = false;
+      const begin: Work<T> = (manager) => {
+        hasBegun = true;
+        return work(manager);
+      };
       try {
         await this.state.open();
-        isOpen = true;
-        return await this.runInOrder(kind, work, deadline);
+        return await this.runInOrder(kind, begin, deadline);
       } catch (error) {
         const failure = failureOf(this.dialect, error);
-        // An error of opening the database is never the fault of a request.
-        const isFaultOfRequest = isOpen && (failure === undefined || failure === 'duplicate');
+        // What fails before its first statement is never the fault of a request.
+        const isFaultOfRequest = hasBegun && (failure === undefined || failure === 'duplicate');
         if (isFaultOfRequest || error instanceof DatabaseUnavailable) throw error;
+        const isConnecting = this.dialect.isServer && !hasBegun && !(error instanceof NotUsable);
         const isLocked = failure === 'conflict' || failure === 'rowLocked';
-        const isRetried = isLocked || (failure === 'unavailable' && retriesLeft-- > 0);
-        if (!isRetried || performance.now() + RETRY_PAUSE[failure] >= deadline) throw this.unavailable(error);
-        await delay(RETRY_PAUSE[failure]);
+        const isRetried = isLocked || (failure === 'unavailable' && (isConnecting || retriesLeft-- > 0));
+        const wait = isLocked ? RETRY_PAUSE[failure] : pause;
+        if (!isRetried || performance.now() + wait >= deadline) throw this.unavailable(error);
+        if (isConnecting) pause = Math.min(2 * pause, MAX_PAUSE);
+        await delay(wait);
       }
     }
   }
