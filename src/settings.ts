@@ -200,5 +200,8 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
 function withoutSecrets(name: string, text: string | undefined): string {
   if (!text) return 'not set';
   if (name === 'API_KEYS') return 'set, not shown';
-  return text.replace(/^([^/]*\/\/)[^/?#]*@/, '$1').replace(/([?&](?:user|password|sslpassword)=)[^&]*/g, '$1…');
+  return text
+    .trim()
+    .replace(/^([^/]*\/\/)[^/?#]*@/, '$1')
+    .replace(/([?&](?:user|password|sslpassword)=)[^&]*/g, '$1…');
 }

@@ -15,3 +15,9 @@ it("PostgreSQL's XX000 is the fault of a statement, but not in the place of one"
   const meaning = (query: string) => failureOf(DIALECTS.postgres, new QueryFailedError(query, undefined, error));
   expect([meaning('SELECT 1'), meaning('CONNECT')]).toEqual([undefined, 'unavailable']);
 });
+
+it("a server's demand for encryption is for the operator to mend, but a statement may repeat such words", () => {
+  const error = Object.assign(new Error('Bad value "no encryption".'), { code: '22P02' });
+  const meaning = (query: string) => failureOf(DIALECTS.postgres, new QueryFailedError(query, undefined, error));
+  expect([meaning('SELECT 1'), meaning('CONNECT')]).toEqual([undefined, 'misconfigured']);
+});
