@@ -1,6 +1,6 @@
 import { databaseTimedOut } from './errors.js';
 
-/** How long a request may wait for a database connection, in milliseconds. */
+/** How long one attempt to acquire a database connection may take, in milliseconds, unless the URL says otherwise. */
 export const POOL_TIMEOUT = 3_000;
 
 /** How long a request may wait for the database in all, in milliseconds. */

@@ -111,11 +111,6 @@ describe('PostgreSQL', () => {
       ],
       ['a socket', 'postgres://tls@/postgres?host=FOLDER&port=TLS', false],
       ['a socket, as a host', 'postgres://postgres@FOLDER:TLS/postgres', false],
-      [
-        'options',
-        'postgres://postgres@localhost:TLS/postgres?options=-c%20lock_timeout%3D5s&connect_timeout=10',
-        false,
-      ],
       ['PgBouncer', `postgres://postgres@${ELSEWHERE}:BOUNCER/postgres`, false],
       ['PgBouncer, this machine', 'postgres://postgres@127.0.0.1:BOUNCER/postgres', false],
       [
@@ -136,6 +131,16 @@ describe('PostgreSQL', () => {
     expect(await found(ELSEWHERE, ports.PLAIN)).toBe(true);
     expect(await found('127.0.0.1', ports.PLAIN)).toBe(false);
     expect(await found(ELSEWHERE, ports.TLS)).toBe(false);
+  });
+
+  it('has the parameters of libpq that its URL gives it', async () => {
+    const parameters = 'application_name=shop&options=-c%20search_path%3Dshop%20-c%20geqo%3Doff';
+    const url = `postgres://127.0.0.1:${ports.TLS}/?user=postgres&dbname=postgres&${parameters}`;
+    const settings = ['application_name', 'search_path', 'geqo'].map((name) => `current_setting('${name}') AS ${name}`);
+    const [row] = await withDatabase(databaseUrl('DATABASE_URL', url) as PersistentUrl, (source) =>
+      source.query<unknown[]>(`SELECT ${settings.join()}`),
+    );
+    expect(row).toEqual({ application_name: 'shop', search_path: 'shop', geqo: 'off' });
   });
 
   describe('with variables of libpq', () => {
