@@ -77,7 +77,7 @@ async function databaseOf(release: '1.0.0' | '1.1.0', kind: StoreKind): Promise<
   // What the start of 1.1.0 does to it.
   const migrations = [CreateTables1795132800000, UniqueKeyNames1795651200000];
   if (release === '1.1.0')
-    await withSource({ ...dataSourceOptions(persistentUrl(store.url)), migrations }, (source) => migrate(source));
+    await withSource([{ ...dataSourceOptions(persistentUrl(store.url))[0], migrations }], (source) => migrate(source));
   const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
   await rawQuery(store.url, `UPDATE idempotency_key SET created_at = '${hoursAgo(1)}'`);
   await rawQuery(store.url, `UPDATE idempotency_key SET created_at = '${hoursAgo(25)}' WHERE token = 'old'`);
@@ -195,8 +195,8 @@ export function describeMigrations(kind: StoreKind): void {
       };
       do {
         statements = 0;
-        const options = { ...dataSourceOptions(url), logger: { ...others, logQuery } };
-        const migrating = withSource(options, (source) => migrate(source));
+        const options = { ...dataSourceOptions(url)[0], logger: { ...others, logQuery } };
+        const migrating = withSource([options], (source) => migrate(source));
         await migrating.catch((error: Error) => expect(error.message).toContain('interrupted'));
       } while (statements > allowed++);
       const tables = await columnsOf(old.url);
