@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import Libsql from 'libsql';
 import {
   copyFileSync,
@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -137,6 +138,37 @@ describe('SQLite', () => {
     expect(statSync(log).size).toBe(64 * 2 ** 20);
   });
 
+  it('has the schema and the first key in its file at once, and everything after a minute', async () => {
+    another.close();
+    const empty = await sqlite.create('empty');
+    const opened = await openStoreAt(empty.url);
+    const [file, copy] = [fileOf(empty.url), join(dirname(fileOf(empty.url)), 'copy.sqlite')];
+    const copied = async (sql: string) => {
+      copyFileSync(file, copy);
+      return rawQuery(`sqlite:${copy}`, sql);
+    };
+    expect(await copied('SELECT id FROM pet')).toEqual([]);
+    await opened.keys.add(newKey());
+    expect(await copied('SELECT name FROM api_key')).toHaveLength(1);
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'performance', 'queueMicrotask', 'Date'] });
+    await opened.pets.add(newPet());
+    jest.advanceTimersByTime(59_000);
+    await opened.pets.add(newPet());
+    const reader = new Libsql(file);
+    reader.exec('BEGIN; SELECT * FROM pet');
+    jest.advanceTimersByTime(1_000);
+    await laterTurn();
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    reader.close();
+    jest.advanceTimersByTime(60_000);
+    await laterTurn();
+    jest.useRealTimers();
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    expect(await copied('SELECT id FROM pet')).toEqual([[1], [2]]);
+    await opened.close();
+    await empty.remove();
+  });
+
   it('leaves one file behind that has everything', async () => {
     const opened = await store.open();
     const { pets } = opened;
@@ -160,6 +192,8 @@ describe('a SQLite file', () => {
   });
 
   afterEach(() => rmSync(folder, { recursive: true }));
+
+  const at = (name: string) => join(folder, name);
 
   it('is created with its folder, and everything beside it, for the owner alone', async () => {
     const store = await openStoreAt(`sqlite:${folder}/new/deep/pets.sqlite`);
@@ -191,6 +225,50 @@ describe('a SQLite file', () => {
     await Promise.all([byLink.close(), byFile.close()]);
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
     expect(await rawQuery(`sqlite:${file}`, 'SELECT count(*) FROM pet')).toEqual([[2]]);
+  });
+
+  it.each<[string, string, () => void, () => void]>([
+    ['it is moved', '', () => renameSync(at('a'), at('b')), () => renameSync(at('b'), at('a'))],
+    ['its folder is', '', () => renameSync(folder, `${folder}-b`), () => renameSync(`${folder}-b`, folder)],
+    [
+      'it is replaced',
+      '',
+      () => {
+        renameSync(at('a'), at('b'));
+        copyFileSync(at('b'), at('a'));
+      },
+      () => renameSync(at('b'), at('a')),
+    ],
+    ['its log is moved', '-wal', () => renameSync(at('a-wal'), at('b')), () => renameSync(at('b'), at('a-wal'))],
+    ['the index of its log is', '-shm', () => renameSync(at('a-shm'), at('b')), () => renameSync(at('b'), at('a-shm'))],
+    [
+      'a link to it is changed',
+      '-link',
+      () => {
+        rmSync(at('a-link'));
+        symlinkSync(at('b'), at('a-link'));
+      },
+      () => {
+        rmSync(at('a-link'));
+        symlinkSync(at('a'), at('a-link'));
+      },
+    ],
+  ])('acknowledges nothing from the moment on that %s, until it is back', async (_what, end, move, moveBack) => {
+    symlinkSync(at('a'), at('a-link'));
+    const { pets, close } = await openStoreAt(`sqlite:${end === '-link' ? at('a-link') : at('a')}`);
+    const { pet } = await pets.add(newPet());
+    move();
+    const reason = `DATABASE_URL: "${at(`a${end}`)}" was moved, deleted or replaced`;
+    for (const create of [() => pets.add(newPet()), () => pets.add(newPet(), idempotencyKey())])
+      await expect(create()).rejects.toThrow(reason);
+    await expect(pets.check()).rejects.toThrow(DatabaseUnavailable);
+    expect(await pets.find(pet.id)).toEqual(pet);
+    moveBack();
+    const after = await pets.add(newPet({ name: 'After' }));
+    await expect(pets.check()).resolves.toBeUndefined();
+    // Only the first create after the move may be stored all the same.
+    expect(after.pet.id).toBeLessThanOrEqual(pet.id + 2n);
+    await close();
   });
 
   it('that is no database is rejected, and left as it is', async () => {

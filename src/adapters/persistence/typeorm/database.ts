@@ -1,12 +1,13 @@
+import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { DatabaseUnavailable, databaseTimedOut, UsageError } from '../../../application/errors.js';
+import { DatabaseUnavailable, databaseTimedOut, quoted, UsageError } from '../../../application/errors.js';
 import { endOfTurn } from '../../../application/turn.js';
 import { databaseTimeout, withTimeout } from '../../../application/timeout.js';
 import type { Settings } from '../../../settings.js';
 import { type Observer, observeQuery } from '../../observer.js';
-import { PersistentUrl } from '../database-url.js';
-import { collectGarbage, createDatabaseFile } from '../sqlite-file.js';
+import { PersistentUrl, SqliteUrl } from '../database-url.js';
+import { collectGarbage, createDatabaseFile, OpenFiles } from '../sqlite-file.js';
 import { dataSourceOptions, openDataSource, untilClosed, withSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';
 import type { Dialect } from './dialects/dialect.js';
@@ -19,6 +20,9 @@ const RETRY_PAUSE = { conflict: 5, rowLocked: 50, unavailable: 50 };
 
 /** The longest pause between attempts to connect, each of which is twice the one before it; in milliseconds. */
 const MAX_PAUSE = 1_000;
+
+/** How often what SQLite has committed is moved from its log into its file, in milliseconds. */
+const CHECKPOINT_INTERVAL = 60_000;
 
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
@@ -47,6 +51,10 @@ export class Database {
   private pending = 0;
   private readVersion: (() => number) | undefined;
   private latestVersion: number | undefined;
+  /** Those of SQLite. */
+  private readonly files: OpenFiles | undefined;
+  private areFilesMoved = false;
+  private checkpointTimer: NodeJS.Timeout | undefined;
 
   /** `report` receives sentences for the log. */
   constructor(
@@ -57,6 +65,8 @@ export class Database {
   ) {
     this.state = new DatabaseState(() => this.connect().catch((error) => this.failToConnect(error)), report);
     this.url = createDatabaseFile(url);
+    // The given path may be a symbolic link, which may be changed.
+    if (url.engine === 'sqlite') this.files = new OpenFiles(resolve(url.file), (this.url as SqliteUrl).file);
     this.timeout = databaseTimeout(limits);
     this.dialect = DIALECTS[url.engine];
   }
@@ -120,11 +130,34 @@ export class Database {
     }
   }
 
+  /** Throws `DatabaseUnavailable` if a commit would be lost with a SQLite file that was moved, deleted or replaced. */
+  requireFiles(): void {
+    const moved = this.files?.moved();
+    this.areFilesMoved = moved !== undefined;
+    if (moved !== undefined)
+      throw new DatabaseUnavailable(
+        `${this.url.name}: ${quoted(moved)} was moved, deleted or replaced while the service had it open. ` +
+          'Nothing is stored until it is moved back or the service is restarted.',
+      );
+  }
+
+  /** Moves what SQLite has committed from its log into its file, so that a copy of that has everything. */
+  async checkpoint(): Promise<void> {
+    clearTimeout(this.checkpointTimer);
+    this.checkpointTimer = undefined;
+    if (this.dialect.isServer) return;
+    const run = () => this.writes?.query<{ busy: bigint }[]>('PRAGMA wal_checkpoint(TRUNCATE)');
+    const running = this.lastWrite.then(run).catch(() => undefined);
+    this.lastWrite = running;
+    // Another process reads or writes.
+    if ((await running)?.[0]?.busy !== 0n) this.checkpointLater();
+  }
+
   async close(): Promise<void> {
     await this.state.close();
-    await this.lastWrite;
+    await this.checkpoint();
+    clearTimeout(this.checkpointTimer);
     this.readVersion = undefined;
-    if (!this.dialect.isServer) await this.writes?.query('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined);
     for (const source of [this.reads, this.writes]) if (source) await untilClosed(source.destroy());
     if (!this.dialect.isServer) await collectGarbage();
   }
@@ -200,12 +233,16 @@ export class Database {
       this.prepared.add(connection);
     }
     if (kind !== 'transaction') return work(runner.manager);
+    if (this.areFilesMoved) this.requireFiles();
     let hasBegun = false;
     try {
       await runner.query(this.dialect.begin);
       hasBegun = true;
       const result = await work(runner.manager);
       await runner.query('COMMIT');
+      // After the commit, since the files may be moved at any time before it.
+      this.requireFiles();
+      this.checkpointLater();
       return result;
     } catch (error) {
       const { discard } = this.dialect;
@@ -215,6 +252,12 @@ export class Database {
       if (!hasBegun && !failure) throw this.unavailable(error);
       throw error;
     }
+  }
+
+  /** A timer that runs already stays: a service that is never idle is checkpointed, too. */
+  private checkpointLater(): void {
+    if (!this.dialect.isServer)
+      this.checkpointTimer ??= setTimeout(() => void this.checkpoint(), CHECKPOINT_INTERVAL).unref();
   }
 
   private unavailable(error: unknown): DatabaseUnavailable {
@@ -240,6 +283,12 @@ export class Database {
     // Migrations run on a connection of their own, whose statements have no time limit.
     if (await this.runOnConnection('autocommit', isPending, deadline))
       await withSource(dataSourceOptions(this.url), migrate);
+    await this.checkpoint();
+    if (this.url.engine === 'sqlite') {
+      // At the latest with its first read a connection opens the log, which stays the same as long as it is open.
+      await this.reads.query('SELECT 1 FROM sqlite_schema');
+      this.files?.add(`${this.url.file}-wal`, `${this.url.file}-shm`);
+    }
     // SQLite's only connection for reads: it comes from no pool, so it need not be released.
     if (this.dialect.versionOf)
       this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());

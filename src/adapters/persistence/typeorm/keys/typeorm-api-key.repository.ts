@@ -16,10 +16,12 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     this.finds = new Batcher(database, 'read', 'SELECT api_key', findAll);
   }
 
-  add(key: ApiKey): Promise<void> {
-    return this.claimName(key.name, key.createdAt, async (keys) => {
+  async add(key: ApiKey): Promise<void> {
+    await this.claimName(key.name, key.createdAt, async (keys) => {
       await keys.insert({ ...key, activeName: key.name });
     });
+    // A copy of the file, which is often made of a service that has just been set up, must have the key.
+    await this.database.checkpoint();
   }
 
   find(digest: string, deadline?: number): Promise<ApiKey | undefined> {

@@ -64,10 +64,13 @@ export class TypeOrmPetRepository extends PetRepository {
 
   check(): Promise<void> {
     const read = (deadline: number) =>
-      this.database.run('read', 'SELECT pet', ask, deadline).catch((cause: Error) => {
-        if (cause instanceof DatabaseUnavailable) throw cause;
-        throw new DatabaseUnavailable(`The readiness query failed: ${cause.message}.`, { cause });
-      });
+      this.database.run('read', 'SELECT pet', ask, deadline).then(
+        () => this.database.requireFiles(),
+        (cause: Error) => {
+          if (cause instanceof DatabaseUnavailable) throw cause;
+          throw new DatabaseUnavailable(`The readiness query failed: ${cause.message}.`, { cause });
+        },
+      );
     const deadline = performance.now() + READY_TIMEOUT;
     return (this.checking ??= this.database.admit(read, deadline, Infinity).finally(() => (this.checking = undefined)));
   }
