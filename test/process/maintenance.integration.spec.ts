@@ -1,10 +1,12 @@
 import { expect, it } from '@jest/globals';
-import { chownSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Libsql from 'libsql';
 import { fileOf, rawQuery } from '../stores/raw-query.js';
 import { freshFolder } from '../support/fresh-folder.js';
+import { NOBODY } from '../support/servers.js';
 import { openStoreAt } from '../support/stores.js';
 
 const folder = freshFolder();
@@ -35,6 +37,35 @@ it('copy waits for another process that has locked the target', async () => {
   other.close();
   expect(await copied).toContain('2');
 });
+
+it.each([
+  ['a folder', 'data', 0o555, 'data/pets.sqlite'],
+  ['the folder above it', 'data', 0o555, 'data/new/deep/pets.sqlite'],
+  ['the folder of the file to which a link leads', 'data', 0o555, 'link'],
+  ['the file', 'pets.sqlite', 0o444, 'pets.sqlite'],
+  ['its log', 'pets.sqlite-wal', 0o444, 'pets.sqlite'],
+])(
+  'check fails as the start does if the service may not write to %s, and creates nothing',
+  (_what, name, mode, file) => {
+    const { path, program } = folder();
+    if (mode === 0o555) mkdirSync(join(path, name));
+    else writeFileSync(join(path, name), '');
+    symlinkSync('data/pets.sqlite', join(path, 'link'));
+    chmodSync(join(path, name), mode);
+    const uid = process.getuid!() || NOBODY;
+    chownSync(path, uid, -1);
+    const run = (command: string) => {
+      const options = { cwd: path, uid, env: { DATABASE_URL: `sqlite:${file}`, API_KEYS: 'x'.repeat(32), PORT: '0' } };
+      return spawnSync(process.execPath, [join(program, 'src/main.js'), command], { ...options, encoding: 'utf8' });
+    };
+    const reason =
+      `DATABASE_URL: the ${mode === 0o555 ? 'folder' : 'file'} "${join(path, name)}" must be writable for uid ${uid}, ` +
+      `as which this process runs. It belongs to uid ${process.getuid!()} and has mode ${mode.toString(8)} (EACCES).\n`;
+    expect(run('serve')).toMatchObject({ status: 1, stdout: '', stderr: reason });
+    expect(run('check')).toMatchObject({ status: 1, stdout: `fail  database  ${reason}` });
+    expect(readdirSync(path, { recursive: true }).sort()).toEqual([name, 'link'].sort());
+  },
+);
 
 it('restore says where', async () => {
   await folder().output('seed', '--count', '2');

@@ -9,6 +9,7 @@ import fs, {
   readdirSync,
   readFileSync,
   rmSync,
+  statfsSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -45,6 +46,25 @@ it('check does not change the journal mode of a file', async () => {
   const before = readFileSync(fileOf(url));
   expect((await checkStore(url))[0]?.state).toBe('ok');
   expect(readFileSync(fileOf(url))).toEqual(before);
+  await remove();
+});
+
+it.each([
+  ['a full disk fails the check', { bavail: 9 }, 'fail', 'full: 0 MiB free.'],
+  ['of an almost full disk it warns', { bavail: 9_999 }, 'warn', 'almost full: 39 MiB free.'],
+  ['of NFS it warns', { type: 0x6969 }, 'warn', 'is on NFS.'],
+  ['of SMB it warns', { type: 0xfe534d42 }, 'warn', 'is on SMB.'],
+  ['of 9p it warns', { type: 0x01021997 }, 'warn', 'is on 9p.'],
+  ['of virtiofs it warns', { type: 0x65735546 }, 'warn', 'is on FUSE, such as virtiofs.'],
+])('%s, before the first start and after', async (_what, changed, state, found) => {
+  const { url, remove } = await sqlite.create();
+  const disk = { ...statfsSync(dirname(fileOf(url))), bsize: 4_096, bavail: 1e6, type: 0xef53, ...changed };
+  jest.spyOn(fs, 'statfsSync').mockReturnValue(disk);
+  for (const each of [url, `${url}-new/pets.sqlite`])
+    expect((await checkStore(each, 1)).filter((finding) => finding.state !== 'ok')).toEqual([
+      expect.objectContaining({ state, found: expect.stringContaining(found) as unknown }),
+    ]);
+  jest.restoreAllMocks();
   await remove();
 });
 
@@ -283,6 +303,9 @@ describe('backup and restore', () => {
     await backup(store.url, target);
     await expect(restore(`sqlite:${folder}`, target)).rejects.toThrow(/cannot be locked\. [A-Z]/);
     expect(await checkStore(`sqlite:${folder}`)).toMatchObject([{ name: 'database', state: 'fail' }]);
+    const inFile = `sqlite:${target}/a`;
+    await expect(openStoreAt(inFile)).rejects.toThrow(`folder "${target}" must be writable`);
+    expect(await checkStore(inFile)).toMatchObject([{ name: 'database', state: 'fail' }]);
     // As a folder that may not be opened.
     await expect(backup(`sqlite:${target}/a`, join(folder, 'x'))).rejects.toThrow('it cannot be opened (ENOTDIR)');
   });

@@ -277,8 +277,7 @@ describe('a SQLite file', () => {
     await expect(openStoreAt(`sqlite:${text}`)).rejects.toThrow(
       /^DATABASE_URL \(.*\/text\): file is not a database\. It must be an intact SQLite database;/,
     );
-    for (const file of [folder, `${text}/pets.sqlite`])
-      await expect(openStoreAt(`sqlite:${file}`)).rejects.toThrow(`"${file}" must be a SQLite database or a new file`);
+    await expect(openStoreAt(`sqlite:${folder}`)).rejects.toThrow('must be a SQLite database or a new file');
     expect(readFileSync(text, 'utf8')).toBe('no database');
   });
 });

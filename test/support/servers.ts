@@ -18,7 +18,7 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 
 /** Database servers do not run as root: there, they run as nobody. */
-const NOBODY = 65_534;
+export const NOBODY = 65_534;
 const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
 /** A throw-away database server in a folder of its own, on a free port of the loopback. */

@@ -1,10 +1,21 @@
-import { chownSync, closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chownSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { quoted, UsageError } from '../../application/errors.js';
-import { PersistentUrl } from './database-url.js';
+import { PersistentUrl, SqliteUrl } from './database-url.js';
 
 /** Throws `UsageError` if the file of a SQLite database does not exist. */
 export function requireDatabase(url: PersistentUrl): void {
@@ -21,6 +32,42 @@ export function requireDatabase(url: PersistentUrl): void {
 }
 
 /**
+ * Throws `UsageError` unless this process may write the file of a SQLite database, or create it, and its log beside it.
+ * Returns the folder, or the one in which it would be created.
+ */
+export function requireWritable({ name, file }: SqliteUrl): string {
+  const path = destinationOf(file);
+  let folder = dirname(path);
+  while (!existsSync(folder)) folder = dirname(folder);
+  const { R_OK, W_OK, X_OK } = constants;
+  try {
+    // With a dot, since it must be a folder.
+    accessSync(`${folder}/.`, W_OK | X_OK);
+    for (const each of filesOf(path)) accessSync(each, R_OK | W_OK);
+    return folder;
+  } catch (error) {
+    const { code, path: failed } = error as NodeJS.ErrnoException;
+    const [what, which] = failed === `${folder}/.` ? ['folder', folder] : ['file', failed!];
+    const { uid, mode } = statSync(which);
+    const user = process.getuid ? `uid ${process.getuid()}, as which this process runs` : 'this user';
+    const owner = `It belongs to uid ${uid} and has mode ${(mode & 0o777).toString(8)} (${code}).`;
+    throw new UsageError(`${name}: the ${what} ${quoted(which)} must be writable for ${user}. ${owner}`);
+  }
+}
+
+/** Those of a database, its log and the index of that which exist. */
+const filesOf = (path: string) => ['', '-wal', '-shm'].map((end) => path + end).filter((each) => existsSync(each));
+
+/** Where a path leads, also through a symbolic link to a file that does not exist yet. */
+function destinationOf(path: string): string {
+  try {
+    return existsSync(path) ? realpathSync(path) : resolve(dirname(path), readlinkSync(path));
+  } catch {
+    return resolve(path);
+  }
+}
+
+/**
  * Creates the file of a SQLite database and its folder, for the owner alone, unless it exists, and resolves its
  * symbolic links; any other URL stays as it is. Throws `UsageError` if it cannot. Only before the first connection:
  * closing the file again would release the locks of all connections of this process
@@ -29,6 +76,7 @@ export function requireDatabase(url: PersistentUrl): void {
 export function createDatabaseFile(url: PersistentUrl): PersistentUrl {
   if (url.engine !== 'sqlite') return url;
   const { file } = url;
+  requireWritable(url);
   try {
     createFolder(dirname(resolve(file)));
     const isNew = !existsSync(file);
