@@ -125,6 +125,29 @@ describe.each(ENGINES)('on a server of $engine whose roles are those of the docs
     });
   });
 
+  if (given.engine === 'postgres')
+    it('row-level security ends a start and fails the check; while it serves it is 503 until that is disabled', async () => {
+      const service = await folder().serve({ DATABASE_URL: url('petstore:PASSWORD'), API_KEYS: KEY });
+      const ready = async () => (await fetch(new URL('/health/ready', service.address))).status;
+      for (const [table, mode, user] of [
+        ['pet', 'ENABLE', 'petstore:PASSWORD'],
+        ['migrations', 'ENABLE', 'petstore:PASSWORD'],
+        // Of the owner too.
+        ['key_use', 'FORCE', 'petstore_owner:OWNER'],
+      ]) {
+        await admin(`ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY, ${mode} ROW LEVEL SECURITY`);
+        const reason = new RegExp(`role petstore\\w* on ${table}, .* DISABLE ROW LEVEL SECURITY.* BYPASSRLS\\.`);
+        expect((await run('serve', user!)).err).toMatch(reason);
+        expect(await run('check', user!)).toMatchObject({ code: 1, out: expect.stringMatching(reason) as unknown });
+        await until(async () => (await ready()) === 503);
+        expect((await service.send(KEY)).status).toBe(503);
+        await admin(`ALTER TABLE ${table} DISABLE ROW LEVEL SECURITY`);
+        await until(async () => (await ready()) === 200);
+        expect((await service.send(KEY)).status).toBe(200);
+      }
+      await service.end('SIGTERM');
+    });
+
   it.each([
     ['a database', 'petstore:PASSWORD', 'absent', /absent/],
     ['a role', 'absent:PASSWORD', 'petstore', /absent/],

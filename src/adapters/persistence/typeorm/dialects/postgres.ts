@@ -15,10 +15,13 @@ function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedErr
   return '"Roles and rights" in docs/databases.md has the rights that a role needs.';
 }
 
+/** The tables, as an array. */
+const TABLES = `ARRAY['pet', 'api_key', 'key_use', 'migrations']`;
+
 /** Selects the rights that the role lacks on tables that exist, without a lock. */
 const MISSING_RIGHTS = `SELECT string_agg(missing, ', ') FROM (
     SELECT concat(privilege, ' ON ', name) AS missing
-    FROM unnest(ARRAY['pet', 'api_key', 'key_use', 'migrations']) AS name,
+    FROM unnest(${TABLES}) AS name,
       unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
     WHERE NOT has_table_privilege(to_regclass(name), privilege) AND (name <> 'migrations' OR privilege = 'SELECT')
     UNION ALL SELECT 'USAGE ON pet_id_seq' WHERE NOT has_sequence_privilege(to_regclass('pet_id_seq'), 'USAGE')
@@ -53,8 +56,14 @@ export const postgres: Dialect = {
       WHEN current_setting('server_encoding') <> 'UTF8' THEN
         concat('The encoding of the database is ', current_setting('server_encoding'), ', which cannot hold every ',
           'name exactly. Create another one: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.')
-      ELSE (SELECT format('The role %1$I lacks rights: %2$s. "Roles and rights" in docs/databases.md grants them.',
-        current_user, missing) FROM (${MISSING_RIGHTS}) AS lacking (missing) WHERE missing IS NOT NULL)
+      ELSE coalesce(
+        (SELECT format('The role %1$I lacks rights: %2$s. "Roles and rights" in docs/databases.md grants them.',
+          current_user, missing) FROM (${MISSING_RIGHTS}) AS lacking (missing) WHERE missing IS NOT NULL),
+        (SELECT format('Row-level security applies to the role %1$I on %2$s, which hides or rejects rows. Their '
+            'owner disables it (ALTER TABLE ... DISABLE ROW LEVEL SECURITY), or an administrator lets the role bypass '
+            'it: ALTER ROLE %1$I BYPASSRLS.', current_user, string_agg(name, ', '))
+          FROM unnest(${TABLES}) AS name WHERE row_security_active(to_regclass(name)) HAVING count(*) > 0)
+      )
     END AS problem`,
 
   // A lock is waited for at most 2 seconds.
