@@ -2,10 +2,10 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { persistent } from './src/adapters/persistence/database-url.js';
 import { createDatabaseFile } from './src/adapters/persistence/sqlite-file.js';
 import { dataSourceOptions, withSource } from './src/adapters/persistence/typeorm/data-source.js';
-import { loadEnvFile, readSettings } from './src/settings.js';
+import { loadEnvFile, readSetting } from './src/settings.js';
 
 loadEnvFile();
-const url = createDatabaseFile(persistent(readSettings().DATABASE_URL));
+const url = createDatabaseFile(persistent(readSetting('DATABASE_URL')));
 // Whether the server encrypts, only a connection tells.
 const options = await withSource(dataSourceOptions(url), (source) => Promise.resolve(source.options));
 

@@ -9,7 +9,7 @@ import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetService } from './application/pets/pet.service.js';
-import { loadEnvFile, readSettings, settingFindings } from './settings.js';
+import { loadEnvFile, readSetting, readSettings, settingFindings } from './settings.js';
 
 // Commands import what they need: the primary of several workers, and the help, load almost nothing.
 
@@ -20,14 +20,14 @@ async function serve(): Promise<void> {
   else await (await import('./process/serve.js')).serve(settings);
 }
 
-const configuredDatabase = () => persistent(readSettings().DATABASE_URL);
+const configuredDatabase = () => persistent(readSetting('DATABASE_URL'));
 
 async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
-  const settings = readSettings();
-  const url = persistent(settings.DATABASE_URL);
+  const url = configuredDatabase();
   if (mustExist) requireDatabase(url);
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
-  const database = await openDatabase(url, { ...settings, MAX_WAITING: Infinity }, () => undefined);
+  const limits = { STATEMENT_TIMEOUT: readSetting('STATEMENT_TIMEOUT'), MAX_WAITING: Infinity };
+  const database = await openDatabase(url, limits, () => undefined);
   try {
     return await use({ keys: new ApiKeyService(database.keys), pets: new PetService(database.pets) });
   } finally {
@@ -48,8 +48,10 @@ async function openApi(): Promise<string> {
   const { openApiDocument, openApiYaml } = await import('./adapters/http/docs/document.js');
   const { Log } = await import('./adapters/log/log.js');
   const { createApp } = await import('./app.js');
-  const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = readSettings();
-  const baseUrls = { PRODUCTION_BASE_URL, STAGING_BASE_URL };
+  const baseUrls = {
+    PRODUCTION_BASE_URL: readSetting('PRODUCTION_BASE_URL'),
+    STAGING_BASE_URL: readSetting('STAGING_BASE_URL'),
+  };
   const settings = readSettings({ DATABASE_URL: 'memory:', LOG_LEVEL: 'silent', ...baseUrls });
   const app = await createApp(settings, new Log(settings));
   return openApiYaml(openApiDocument(app, settings)).trimEnd();

@@ -151,12 +151,20 @@ export function loadEnvFile(): void {
   for (const name of ['PGOPTIONS', 'PGREPLICATION']) delete process.env[name];
 }
 
-/** Throws `UsageError` with one line that names the variable. An empty variable counts as not set. */
+/**
+ * Reads one setting, for a command that needs no others: one of those may be wrong. Throws `UsageError` with one line
+ * that names the variable. An empty variable counts as not set.
+ */
+export function readSetting<Name extends keyof typeof SETTINGS>(name: Name, env = process.env): Settings[Name] {
+  const { default: value, parse }: Setting<unknown> = SETTINGS[name];
+  const text = env[name] || value;
+  return (text === undefined ? undefined : parse(name, text)) as Settings[Name];
+}
+
+/** Reads all settings; throws `UsageError` with one line that names the variable. */
 export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
-  const parsed = ENTRIES.map(([name, setting]) => {
-    const text = env[name] || setting.default;
-    return [name, text === undefined ? undefined : setting.parse(name, text)];
-  });
+  const names = Object.keys(SETTINGS) as (keyof typeof SETTINGS)[];
+  const parsed = names.map((name) => [name, readSetting(name, env)]);
   const given = Object.fromEntries(parsed) as Settings;
   const collector = env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
   const settings = {

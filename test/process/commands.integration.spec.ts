@@ -141,12 +141,26 @@ describe('a command', () => {
     await folder().output('--version');
   });
 
+  it('needs no setting but its own', async () => {
+    const others = { PORT: 'http', CORS_ORIGINS: '*', API_KEYS_FILE: 'absent', NODE_ENV: 'staging', API_KEYS: 'x' };
+    for (const line of [
+      ...['migrate', 'keys create --name shop', 'keys rotate shop', 'keys list', 'keys callers', 'keys revoke shop'],
+      ...['seed --count 1', 'backup a.sqlite', 'restore a.sqlite', 'openapi'],
+      'copy --from sqlite:a.sqlite --to sqlite:b.sqlite',
+    ])
+      expect([line, await folder().run(line.split(' '), others)]).toMatchObject([line, { code: 0, err: '' }]);
+    expect(await folder().run(['backup', 'c.sqlite'], { ...others, DATABASE_URL: 'memory:' })).toMatchObject({
+      code: 1,
+    });
+  });
+
   it('names an invalid setting in one line, and repeats no password', async () => {
-    for (const args of [['serve'], ['keys', 'list'], ['openapi']]) {
-      expect(await folder().error(args, { PORT: 'http' })).toMatch(/^PORT must be .*\.$/);
+    expect(await folder().error(['serve'], { PORT: 'http' })).toMatch(/^PORT must be .*\.$/);
+    for (const args of [['serve'], ['keys', 'list']]) {
+      const message = await folder().error(args, { DATABASE_URL: 'oracle://user:hunter2@host/db' });
+      expect(message).toMatch(/^DATABASE_URL /);
+      expect(message).not.toContain('hunter2');
     }
-    const message = await folder().error(['serve'], { DATABASE_URL: 'oracle://user:hunter2@host/db' });
-    expect(message).toMatch(/^DATABASE_URL /);
-    expect(message).not.toContain('hunter2');
+    expect(await folder().error(['openapi'], { STAGING_BASE_URL: 'pets' })).toMatch(/^STAGING_BASE_URL must be .*\.$/);
   });
 });

@@ -11,7 +11,7 @@ export interface Services {
 
 /** What the commands need from the rest of the program. */
 export interface CommandContext {
-  /** `DATABASE_URL`. Throws `UsageError` if a setting is invalid, or the database is lost with its process. */
+  /** `DATABASE_URL`. Throws `UsageError` if it is invalid, or the database is lost with its process. */
   readonly databaseUrl: () => PersistentUrl;
   readonly serve: () => Promise<void>;
   /** Opens the database for as long as `use` takes. `mustExist`: fails where a SQLite file would be created. */
