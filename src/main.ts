@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
 import { CommanderError } from 'commander';
-import type { Services } from './adapters/cli/command-context.js';
+import type { Access, Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
 import { persistent } from './adapters/persistence/database-url.js';
 import { requireDatabase } from './adapters/persistence/sqlite-file.js';
@@ -22,11 +22,12 @@ async function serve(): Promise<void> {
 
 const configuredDatabase = () => persistent(readSetting('DATABASE_URL'));
 
-async function withServices<T>(use: (services: Services) => Promise<T>, mustExist = false): Promise<T> {
+async function withServices<T>(use: (services: Services) => Promise<T>, access: Access = 'create'): Promise<T> {
   const url = configuredDatabase();
-  if (mustExist) requireDatabase(url);
+  if (access !== 'create') requireDatabase(url);
   const { openDatabase } = await import('./adapters/persistence/persistence.module.js');
-  const limits = { STATEMENT_TIMEOUT: readSetting('STATEMENT_TIMEOUT'), MAX_WAITING: Infinity };
+  const STATEMENT_TIMEOUT = readSetting('STATEMENT_TIMEOUT');
+  const limits = { STATEMENT_TIMEOUT, MAX_WAITING: Infinity, readsOnly: access === 'read' };
   const database = await openDatabase(url, limits, () => undefined);
   try {
     return await use({ keys: new ApiKeyService(database.keys), pets: new PetService(database.pets) });

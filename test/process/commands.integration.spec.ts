@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, wr
 import { join } from 'node:path';
 import { freshFolder } from '../support/fresh-folder.js';
 import { mariadb, postgres, sqlite } from '../support/stores.js';
+import { fileOf, rawQuery } from '../stores/raw-query.js';
 
 const folder = freshFolder();
 
@@ -64,6 +65,31 @@ it.each([
 ])('a command that only reads creates no database: %s', async (line) => {
   expect(await folder().error(line.split(' '))).toContain('must be a SQLite database; it does not exist in /');
   expect(readdirSync(folder().path)).toEqual([]);
+});
+
+it.each([sqlite, postgres, mariadb])('keys list and keys callers on $name change nothing', async (kind) => {
+  const store = await kind.create();
+  const variables = { DATABASE_URL: store.url };
+  const run = (line: string) => folder().run(line.split(' '), variables);
+  const state = async () => [
+    await rawQuery(store.url, 'SELECT name FROM migrations').catch(() => 'none'),
+    kind === sqlite && readFileSync(fileOf(store.url)),
+  ];
+  await run('keys create --name shop');
+  for (const sql of kind === sqlite ? ['PRAGMA journal_mode = DELETE'] : []) await rawQuery(store.url, sql);
+  for (const sql of ['', `DELETE FROM migrations WHERE name LIKE 'Unique%'`, 'DROP TABLE migrations']) {
+    if (sql) await rawQuery(store.url, sql);
+    const before = await state();
+    for (const line of ['keys list', 'keys callers']) {
+      const { code, out, err } = await run(line);
+      expect([code, sql ? err : out]).toEqual([
+        sql ? 1 : 0,
+        expect.stringMatching(sql ? /^DATABASE_URL \(.*pending: .*"petstore migrate" or .*\.\n$/ : /^NAME /) as unknown,
+      ]);
+    }
+    expect(await state()).toEqual(before);
+  }
+  await store.remove();
 });
 
 it.each(['keys list', 'seed --count 1'])('%s says why the database cannot be used', async (line) => {

@@ -9,13 +9,16 @@ export interface Services {
   readonly pets: PetService;
 }
 
+/** What a command may do with the database. `change` and `read` fail where a SQLite file would be created. */
+export type Access = 'create' | 'change' | 'read';
+
 /** What the commands need from the rest of the program. */
 export interface CommandContext {
   /** `DATABASE_URL`. Throws `UsageError` if it is invalid, or the database is lost with its process. */
   readonly databaseUrl: () => PersistentUrl;
   readonly serve: () => Promise<void>;
-  /** Opens the database for as long as `use` takes. `mustExist`: fails where a SQLite file would be created. */
-  readonly withServices: <T>(use: (services: Services) => Promise<T>, mustExist?: boolean) => Promise<T>;
+  /** Opens the database for as long as `use` takes. */
+  readonly withServices: <T>(use: (services: Services) => Promise<T>, access?: Access) => Promise<T>;
   readonly check: () => Promise<Finding[]>;
   /** The OpenAPI document as YAML. */
   readonly openApi: () => Promise<string>;

@@ -32,7 +32,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .option('--overlap <duration>', 'how long the old key stays valid, such as 7d or 30m (default: 24h)', duration)
     .option('--quiet', 'print the key only', false)
     .action(async (which: string, { overlap = duration('24h'), quiet }: { overlap?: number; quiet: boolean }) => {
-      const issued = await withServices(({ keys }) => keys.rotate(which, overlap), true);
+      const issued = await withServices(({ keys }) => keys.rotate(which, overlap), 'change');
       const { name, prefix, expiresAt } = issued.old;
       printIssued(issued, quiet, `Renamed the old key (${prefix}) to "${name}"; it expires on ${format(expiresAt)}.`);
     });
@@ -42,7 +42,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .description('list the keys: name, prefix, when created, last used and expiring, and state')
     .option('--json', 'print an array of objects: name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state')
     .action(async ({ json }: { json?: true }) => {
-      const listed = await withServices(({ keys }) => keys.list(), true);
+      const listed = await withServices(({ keys }) => keys.list(), 'read');
       if (json) return print(JSON.stringify(listed, null, 2));
       const rows = listed.map((key) => [key.name, key.prefix, key.createdAt, key.lastUsedAt, key.expiresAt, key.state]);
       print(table([['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]));
@@ -53,7 +53,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .description('revoke a key: at once on SQLite, within 5 seconds on PostgreSQL and MariaDB')
     .argument('<key>', 'name or prefix')
     .action(async (which: string) => {
-      const { name, prefix } = await withServices(({ keys }) => keys.revoke(which), true);
+      const { name, prefix } = await withServices(({ keys }) => keys.revoke(which), 'change');
       print(`Revoked key "${name}" (${prefix}).`);
     });
 
@@ -61,7 +61,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .command('callers')
     .description('list the keys that have called getPet, which is deprecated, and when')
     .action(async () => {
-      const callers = await withServices(({ keys }) => keys.callers(), true);
+      const callers = await withServices(({ keys }) => keys.callers(), 'read');
       const rows = callers.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt]);
       print(table([['NAME', 'CALLS', 'LAST CALL'], ...rows]));
     });

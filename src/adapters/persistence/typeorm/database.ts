@@ -6,7 +6,7 @@ import { endOfTurn } from '../../../application/turn.js';
 import { databaseTimeout, withTimeout } from '../../../application/timeout.js';
 import type { Settings } from '../../../settings.js';
 import { type Observer, observeQuery } from '../../observer.js';
-import { PersistentUrl, SqliteUrl } from '../database-url.js';
+import { locationOf, PersistentUrl, SqliteUrl } from '../database-url.js';
 import { collectGarbage, createDatabaseFile, OpenFiles } from '../sqlite-file.js';
 import { dataSourceOptions, openDataSource, untilClosed, withSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';
@@ -27,7 +27,10 @@ const CHECKPOINT_INTERVAL = 60_000;
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
 const RETRIES = 3;
 
-export type DatabaseLimits = Pick<Settings, 'STATEMENT_TIMEOUT' | 'MAX_WAITING'>;
+export type DatabaseLimits = Pick<Settings, 'STATEMENT_TIMEOUT' | 'MAX_WAITING'> & {
+  /** Whether only reads follow: then the schema stays as it is, and must be that of this release. */
+  readonly readsOnly?: boolean;
+};
 
 export type WorkKind = 'read' | 'autocommit' | 'transaction';
 
@@ -145,7 +148,7 @@ export class Database {
   async checkpoint(): Promise<void> {
     clearTimeout(this.checkpointTimer);
     this.checkpointTimer = undefined;
-    if (this.dialect.isServer) return;
+    if (this.dialect.isServer || this.limits.readsOnly) return;
     const run = () => this.writes?.query<{ busy: bigint }[]>('PRAGMA wal_checkpoint(TRUNCATE)');
     const running = this.lastWrite.then(run).catch(() => undefined);
     this.lastWrite = running;
@@ -277,6 +280,11 @@ export class Database {
       const { pending, newer } = await compareMigrations(manager);
       if (newer) this.report(newer);
       if (pending.length === 0) await requireRights(manager);
+      else if (this.limits.readsOnly)
+        throw new UsageError(
+          `${this.url.name} (${locationOf(this.url)}): the schema is not that of this release; ` +
+            `pending: ${pending.join(', ')}. "petstore migrate" or the next start of the service applies them.`,
+        );
       return pending.length > 0;
     };
     const deadline = performance.now() + this.timeout;
@@ -297,7 +305,8 @@ export class Database {
   private async openPool(): Promise<DataSource> {
     const poolSize = this.url.engine === 'sqlite' ? 1 : Math.max(1, Math.floor(this.url.pool / 2));
     // A statement of SQLite that waits for a lock would block the event loop.
-    const statements = this.dialect.isServer ? [] : ['PRAGMA journal_mode = WAL', 'PRAGMA busy_timeout = 0'];
+    const statements = this.dialect.isServer ? [] : ['PRAGMA busy_timeout = 0'];
+    if (!this.dialect.isServer && !this.limits.readsOnly) statements.unshift('PRAGMA journal_mode = WAL');
     return openDataSource(dataSourceOptions(this.url, poolSize, this.limits.STATEMENT_TIMEOUT), ...statements);
   }
 }
