@@ -329,14 +329,36 @@ describe('backup and restore', () => {
   });
 
   it.each([
-    ['the latest migration', `DELETE FROM migrations WHERE name LIKE 'Unique%'`],
+    ['an older', `DELETE FROM migrations WHERE name LIKE 'Unique%'`, 'DROP INDEX api_key_active_name'],
+    ['a newer', `INSERT INTO migrations VALUES (9, 9, 'Later9')`, 'ALTER TABLE pet ADD COLUMN breed text'],
+  ])('bring back a database of %s release, which copy rejects', async (_what, ...changes) => {
+    const { pets, close } = await openStoreAt(store.url);
+    await pets.add(newPet());
+    await close();
+    for (const sql of changes) await rawQuery(store.url, sql);
+    const content = () => rawQuery(store.url, 'SELECT * FROM migrations, pet');
+    const before = await content();
+    expect(await backup(store.url, target)).toMatchObject({ pets: 1 });
+    await rawQuery(store.url, 'DELETE FROM pet');
+    expect(await restore(store.url, target)).toMatchObject({ pets: 1 });
+    expect(await content()).toEqual(before);
+    await expect(copy(store.url, `sqlite:${join(folder, 'copy')}`)).rejects.toThrow(
+      'must have the schema of this release',
+    );
+  });
+
+  it.each([
+    ['its migrations', `UPDATE migrations SET name = 'Other' || id`],
+    ['its table of migrations', 'DROP TABLE migrations'],
     ['its index', 'DROP INDEX pet_status_id'],
     ['its primary key', 'CREATE TABLE other AS SELECT * FROM pet; DROP TABLE pet; ALTER TABLE other RENAME TO pet'],
     ['a column of it', 'ALTER TABLE pet DROP COLUMN fingerprint'],
   ])('reject a backup without %s', async (_what, sql) => {
     await backup(store.url, target);
     for (const each of sql.split('; ')) await rawQuery(`sqlite:${target}`, each);
-    await expect(restore(store.url, target)).rejects.toThrow(/must have the schema of this release\. [^"]+\.$/);
+    await expect(restore(store.url, target)).rejects.toThrow(
+      /must (be a database of the pet store|have the schema of its release)\. [^"]+\.$/,
+    );
     expect(readdirSync(dirname(fileOf(store.url)))).toEqual(['test.sqlite']);
   });
 });

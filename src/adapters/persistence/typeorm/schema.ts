@@ -81,8 +81,18 @@ export async function compareMigrations(manager: EntityManager): Promise<{ pendi
 export async function requireSchema(source: DataSource, name: string): Promise<void> {
   await prepareConnection(source.manager);
   const { state, found } = await schemaFinding(source);
-  // Without its advice: a backup before an upgrade must not migrate the database.
+  // Without its advice: it is not for the source of a copy, which stays as it is.
   if (state !== 'ok') throw new UsageError(`${name} must have the schema of this release. ${found}`);
+}
+
+/** Rejects the same unless the database is one of any release: the schema of another release is not compared. */
+export async function requireAnyRelease(source: DataSource, name: string): Promise<void> {
+  await prepareConnection(source.manager);
+  const { pending } = await compareMigrations(source.manager);
+  if (pending.length === source.migrations.length)
+    throw new UsageError(`${name} must be a database of the pet store. It has none of its migrations.`);
+  const { state, found } = await schemaFinding(source);
+  if (state === 'fail') throw new UsageError(`${name} must have the schema of its release. ${found}`);
 }
 
 /** Whether a database has the schema that the migrations create; indexes may be added. */

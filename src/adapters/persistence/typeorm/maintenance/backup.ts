@@ -7,7 +7,7 @@ import { collectGarbage, createFolder, giveOwnerOf, requireDatabase } from '../.
 import { dataSourceOptions, withSource } from '../data-source.js';
 import { query } from '../dialects/dialects.js';
 import { driverMessage } from '../failures.js';
-import { requireSchema, withDatabase } from '../schema.js';
+import { requireAnyRelease, withDatabase } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
 /** Backs up the SQLite database in `file`, in use or not. The backup gets its name once verified and on disk. */
@@ -94,7 +94,7 @@ async function verify(copy: string, original: string): Promise<Contents> {
     const [found] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
     if (found?.integrity_check !== 'ok')
       throw new UsageError(`${quoted(original)} is damaged: ${quoted(String(found?.integrity_check))}.`);
-    await requireSchema(source, quoted(original));
+    await requireAnyRelease(source, quoted(original));
     await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
     return contentsOf((write) => query(source.manager, write));
   });
