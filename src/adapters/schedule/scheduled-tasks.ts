@@ -11,6 +11,8 @@ const logger = new Logger('petstore');
 export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   private readonly timers: NodeJS.Timeout[] = [];
   private isStopping = false;
+  /** The deletion that runs. */
+  private deletion: Promise<void> | undefined;
 
   constructor(
     private readonly authenticator: Authenticator,
@@ -21,7 +23,9 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
     remindOfSunset();
     this.timers.push(
       setInterval(() => void this.recordUses(), 5_000).unref(),
-      setInterval(() => void this.deleteIdempotencyKeys(), 60_000).unref(),
+      // A database that is stopped while it is idle, as some providers do, is not woken up each minute.
+      setInterval(() => void (this.pets.hasNewIdempotencyKeys && this.deleteIdempotencyKeys()), 60_000).unref(),
+      setInterval(() => void this.deleteIdempotencyKeys(), 3_600_000).unref(),
       // Daily.
       setInterval(remindOfSunset, 86_400_000).unref(),
     );
@@ -34,9 +38,12 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   }
 
   private deleteIdempotencyKeys(): Promise<void> {
-    return attempt('Deleting expired idempotency keys', async () => {
+    const deleteAll = async () => {
       while (!this.isStopping && (await this.pets.deleteExpiredIdempotencyKeys()));
-    });
+    };
+    return (this.deletion ??= attempt('Deleting expired idempotency keys', deleteAll).finally(
+      () => (this.deletion = undefined),
+    ));
   }
 
   private recordUses(): Promise<void> {
