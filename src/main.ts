@@ -9,7 +9,7 @@ import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetService } from './application/pets/pet.service.js';
-import { loadEnvFile, readSetting, readSettings, settingFindings } from './settings.js';
+import { databaseUrlOf, loadEnvFile, readSetting, readSettings, settingFindings } from './settings.js';
 
 // Commands import what they need: the primary of several workers, and the help, load almost nothing.
 
@@ -72,6 +72,7 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
 try {
   const petstore = program({
     databaseUrl: configuredDatabase,
+    urlOf: (option, given) => persistent(databaseUrlOf(option, given)),
     serve,
     withServices,
     check,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { nearName } from './adapters/http/errors/did-you-mean.js';
-import { databaseUrl, urlPart } from './adapters/persistence/database-url.js';
+import { databaseUrl, DatabaseUrl, urlPart } from './adapters/persistence/database-url.js';
 import { quoted, UsageError } from './application/errors.js';
 import { fail, Finding, ok, warn } from './application/finding.js';
 
@@ -159,6 +159,19 @@ export function readSetting<Name extends keyof typeof SETTINGS>(name: Name, env 
   const { default: value, parse }: Setting<unknown> = SETTINGS[name];
   const text = env[name] || value;
   return (text === undefined ? undefined : parse(name, text)) as Settings[Name];
+}
+
+/**
+ * Parses the URL that an option of a command gives, or the variable that it names: others may see the arguments of a
+ * process, which should contain no password.
+ */
+export function databaseUrlOf(option: string, given: string, env = process.env): DatabaseUrl {
+  if (!/^[A-Za-z_]\w*$/.test(given)) return databaseUrl(option, given);
+  const text = env[given];
+  if (text) return databaseUrl(given, text);
+  throw new UsageError(
+    `${option} must be a URL, or the name of an environment variable that has it, which must be set.`,
+  );
 }
 
 /** Reads all settings; throws `UsageError` with one line that names the variable. */

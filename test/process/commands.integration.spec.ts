@@ -108,6 +108,21 @@ it('check prints warnings and a summary, and everything with --verbose', async (
   expect(readdirSync(folder().path)).toEqual([]);
 });
 
+it('copy takes the names of variables, so that no list of processes shows a password', async () => {
+  await folder().output('seed', '--count', '2');
+  writeFileSync(join(folder().path, '.env'), 'NEW_URL=sqlite:new.sqlite\n');
+  const copy = (from: string, to: string, variables: Record<string, string>) =>
+    folder().error(['copy', '--from', from, '--to', to], variables);
+  const OLD_URL = 'sqlite:data/petstore.sqlite';
+  const { out } = await folder().run(['copy', '--from', 'OLD_URL', '--to', 'NEW_URL'], { OLD_URL });
+  expect(out).toContain('Copied 2 pets');
+  expect(await copy('OLD_URL', 'x', { OLD_URL: 'hunter2' })).toMatch(/^OLD_URL must be sqlite:FILE/);
+  expect(await copy('OLD_URL', 'NEW_URL', { OLD_URL: 'memory:' })).toMatch(/^OLD_URL must not be memory:/);
+  expect(await copy('hunter2', 'NEW_URL', {})).toBe(
+    '--from must be a URL, or the name of an environment variable that has it, which must be set.',
+  );
+});
+
 it('openapi prints openapi.yaml, and opens no database', async () => {
   expect(await folder().output('openapi')).toBe(readFileSync('openapi.yaml', 'utf8'));
   expect(folder().files()).toEqual([]);

@@ -16,6 +16,8 @@ export type Access = 'create' | 'change' | 'read';
 export interface CommandContext {
   /** `DATABASE_URL`. Throws `UsageError` if it is invalid, or the database is lost with its process. */
   readonly databaseUrl: () => PersistentUrl;
+  /** The URL that an option gives, or the variable that it names; throws `UsageError` in the same way. */
+  readonly urlOf: (option: string, given: string) => PersistentUrl;
   readonly serve: () => Promise<void>;
   /** Opens the database for as long as `use` takes. */
   readonly withServices: <T>(use: (services: Services) => Promise<T>, access?: Access) => Promise<T>;

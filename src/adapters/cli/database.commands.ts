@@ -1,12 +1,14 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
-import { databaseUrl as parseDatabaseUrl, persistent, type PersistentUrl } from '../persistence/database-url.js';
+import type { PersistentUrl } from '../persistence/database-url.js';
 import type { CommandContext } from './command-context.js';
 import { plural, table } from './text.js';
 
+const URL_OR_VARIABLE = 'in the form of DATABASE_URL, or the environment variable that has it';
+
 /** Adds `check`, `migrate`, `copy`, `backup` and `restore`. */
-export function addDatabaseCommands(petstore: Command, { check, databaseUrl, print }: CommandContext): void {
+export function addDatabaseCommands(petstore: Command, { check, databaseUrl, urlOf, print }: CommandContext): void {
   petstore
     .command('check')
     .description('check the settings, the database and the keys; change nothing')
@@ -38,12 +40,11 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, pri
   petstore
     .command('copy')
     .description('copy all pets and keys into an empty database, with their ids, and verify the copy')
-    .requiredOption('--from <url>', 'the source, in the form of DATABASE_URL; nothing may write to it meanwhile')
-    .requiredOption('--to <url>', 'the target, in the form of DATABASE_URL; it must exist and be empty')
+    .requiredOption('--from <source>', `the source, ${URL_OR_VARIABLE}; nothing may write to it meanwhile`)
+    .requiredOption('--to <target>', `the target, ${URL_OR_VARIABLE}; it must exist and be empty`)
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
-      const source = persistent(parseDatabaseUrl('--from', from));
-      const { pets, keys } = await copyDatabase(source, persistent(parseDatabaseUrl('--to', to)));
+      const { pets, keys } = await copyDatabase(urlOf('--from', from), urlOf('--to', to));
       print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}.`);
       print('Set DATABASE_URL to the new database and start the service.');
     });
