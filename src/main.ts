@@ -41,8 +41,11 @@ async function check(): Promise<Finding[]> {
   const findings = settingFindings();
   if (findings.some(({ state }) => state === 'fail')) return findings;
   const { inspectDatabase } = await import('./adapters/persistence/typeorm/maintenance/check.js');
-  const { DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS } = readSettings();
-  return [...findings, ...(await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS.length))];
+  const { DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS, RATE_LIMIT_URL } = readSettings();
+  findings.push(...(await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS.length)));
+  if (RATE_LIMIT_URL === undefined) return findings;
+  const { redisFinding } = await import('./adapters/http/auth/redis.js');
+  return [...findings, await redisFinding(RATE_LIMIT_URL)];
 }
 
 async function openApi(): Promise<string> {

@@ -194,4 +194,23 @@ describe('limits in Redis', () => {
     expect(metrics).toContain('\npetstore_limits_shared 0\n');
     expect(await client.dbsize()).toBe(0);
   });
+
+  it('are known to petstore check, which says why Redis rejects a count', async () => {
+    await client.acl('SETUSER', 'reader', 'on', `>${PASSWORD}`, '~*', '+@read', '+info', '+select');
+    const server = `127.0.0.1:${redis.port}`;
+    for (const [RATE_LIMIT_URL, found] of [
+      [url, /^ok +Redis +Redis at redis:/m],
+      [
+        `redis://127.0.0.1:${await freePort()}`,
+        /^warn +Redis +Redis at redis:.* is not available \(ECONNREFUSED\)\. /m,
+      ],
+      [`redis://${server}`, /not available \(NOAUTH\)/],
+      [`redis://:hunter3@${server}`, /not available \(WRONGPASS\)/],
+      [`redis://reader:${PASSWORD}@${server}`, /not available \(NOPERM\)/],
+    ] as const) {
+      const { code, out } = await folder().run(['check', '--verbose'], { DATABASE_URL: 'memory:', RATE_LIMIT_URL });
+      expect([code, out]).toEqual([0, expect.stringMatching(found)]);
+      expect(out).not.toMatch(new RegExp(`hunter3|${PASSWORD}`));
+    }
+  });
 });

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import type { RateLimiterAbstract } from 'rate-limiter-flexible';
+import { type Finding, ok, warn } from '../../../application/finding.js';
 
 const logger = new Logger('limits');
 
@@ -30,22 +31,9 @@ export class SharedRedis {
 
   /** Connects, and reconnects whenever the connection is lost. Resolves after the first attempt, at most 1 s. */
   static async connect(url: string): Promise<SharedRedis> {
-    const { Redis } = await import('ioredis');
-    const client = new Redis(url, {
-      lazyConnect: true,
-      connectionName: 'petstore',
-      disableClientInfo: true,
-      retryStrategy: () => 500,
-      connectTimeout: 1_000,
-      socketTimeout: 1_000,
-      // How long a request waits for Redis, in milliseconds.
-      commandTimeout: 200,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-    });
-    const { protocol, host, pathname } = new URL(url);
-    const redis = new SharedRedis(client, `Redis at ${protocol}//${host}${pathname}`);
-    await Promise.race([client.connect(), delay(START_TIMEOUT, undefined, { ref: false })]).catch(() => undefined);
+    const client = await clientOf(url);
+    const redis = new SharedRedis(client, nameOf(url));
+    await firstAttempt(client);
     return redis;
   }
 
@@ -91,6 +79,55 @@ export class SharedRedis {
     this.isLost = false;
     logger.warn(`${this.name} is available again: limits are shared.`);
   }
+}
+
+/** Asks Redis to count, as requests do, for `petstore check`. */
+export async function redisFinding(url: string): Promise<Finding> {
+  const client = await clientOf(url);
+  let reason = 'no answer';
+  client.once('error', (error: Error) => (reason = reasonOf(error)));
+  client.on('error', () => undefined);
+  try {
+    await firstAttempt(client);
+    const { RateLimiterRedis } = await import('rate-limiter-flexible');
+    const limiter = new RateLimiterRedis({ keyPrefix: 'petstore:check', points: 1, duration: 1, storeClient: client });
+    if (client.status === 'ready') {
+      // It rejects with the count, too, if another check has just counted.
+      const result: unknown = await limiter.consume('').catch((error: unknown) => error);
+      if (!(result instanceof Error)) return ok('Redis', nameOf(url));
+      reason = reasonOf(result);
+    }
+    return warn('Redis', `${nameOf(url)} is not available (${reason}).`, 'Until it is, instances do not share limits.');
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function clientOf(url: string): Promise<Redis> {
+  const { Redis } = await import('ioredis');
+  return new Redis(url, {
+    lazyConnect: true,
+    connectionName: 'petstore',
+    disableClientInfo: true,
+    retryStrategy: () => 500,
+    connectTimeout: 1_000,
+    socketTimeout: 1_000,
+    // How long a request waits for Redis, in milliseconds.
+    commandTimeout: 200,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+  });
+}
+
+/** Without the user and the password. */
+function nameOf(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `Redis at ${protocol}//${host}${pathname}`;
+}
+
+/** Resolves once the first attempt to connect has succeeded or failed, at most after a second. */
+async function firstAttempt(client: Redis): Promise<void> {
+  await Promise.race([client.connect(), delay(START_TIMEOUT, undefined, { ref: false })]).catch(() => undefined);
 }
 
 /** The reason without the command: Redis repeats its arguments, such as the password. */
