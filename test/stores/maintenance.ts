@@ -9,6 +9,8 @@ import { fileOf } from './raw-query.js';
 
 const { STATEMENT_TIMEOUT } = readSettings({});
 
+const ignore: (line: string) => void = () => undefined;
+
 const databaseAt = (url: string) => readSettings({ DATABASE_URL: url }).DATABASE_URL;
 
 /** What `petstore check` finds in the database at a URL, with so many keys configured besides. */
@@ -23,13 +25,13 @@ export function copy(from: string, to: string): Promise<Contents> {
 }
 
 /** `petstore backup` */
-export function backup(url: string, target: string): Promise<Contents> {
-  return asCommand(makeBackup(fileOf(url), target));
+export function backup(url: string, target: string, print = ignore): Promise<Contents> {
+  return asCommand(makeBackup(fileOf(url), target, print));
 }
 
 /** `petstore restore` */
-export function restore(url: string, source: string): ReturnType<typeof restoreBackup> {
-  return asCommand(restoreBackup(fileOf(url), source));
+export function restore(url: string, source: string, print = ignore): ReturnType<typeof restoreBackup> {
+  return asCommand(restoreBackup(fileOf(url), source, print));
 }
 
 /** Closes the connections of a command, as the end of its process does. */

@@ -55,7 +55,7 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, url
     .argument('<file>', 'the backup; the file must not exist')
     .action(async (file: string) => {
       const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys } = await makeBackup(sqliteFile(databaseUrl()), file);
+      const { pets, keys } = await makeBackup(sqliteFile(databaseUrl()), file, print);
       print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}.`);
     });
 
@@ -66,7 +66,7 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, url
     .action(async (file: string) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
       const database = resolve(sqliteFile(databaseUrl()));
-      const { pets, keys, kept } = await restoreBackup(database, file);
+      const { pets, keys, kept } = await restoreBackup(database, file, print);
       print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file} to ${database}.`);
       if (kept !== undefined) print(`The previous database is kept in ${kept}.`);
     });
