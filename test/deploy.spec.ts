@@ -1,8 +1,14 @@
 import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
+import { loadAll } from 'js-yaml';
 import { readSettings, SETTINGS } from '../src/settings.js';
 import { freePort } from './support/servers.js';
 import { Service } from './support/service.js';
+
+interface Container {
+  readonly image: string;
+  readonly command?: readonly string[];
+}
 
 const read = (file: string): string => readFileSync(file, 'utf8');
 
@@ -33,6 +39,19 @@ it('every metric in the alerts and the dashboard exists', async () => {
   // These exist only on a database or with Redis.
   const isOptional = (name: string) => /^petstore_(?:database_duration_seconds|limits_shared$)/.test(name);
   expect([...named].filter((name) => !exists(name) && !isOptional(name))).toEqual([]);
+});
+
+it('a pod migrates before it serves, by the image that serves, with a time limit of its own', () => {
+  const manifest = loadAll(read('deploy/kubernetes/petstore.yaml'))[0] as {
+    spec: { progressDeadlineSeconds: number; template: { spec: Record<'initContainers' | 'containers', Container[]> } };
+  };
+  const { initContainers, containers } = manifest.spec.template.spec;
+  const [migrating, serving] = [initContainers[0]!, containers[0]!];
+  expect(migrating.image).toBe(serving.image);
+  const [timeout, seconds, ...command] = migrating.command!;
+  const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))![1]!) as string[];
+  expect([timeout, ...command]).toEqual(['timeout', ...entrypoint, 'migrate']);
+  expect(manifest.spec.progressDeadlineSeconds).toBeGreaterThan(Number(seconds));
 });
 
 it('an instance gets more time to stop than it needs', () => {
