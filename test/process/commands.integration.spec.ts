@@ -136,8 +136,8 @@ it("TypeORM's own commands print what they do, and create a database for its own
   expect(run('migration:run')).toMatch(/^Migration \w+ has been executed successfully\.$/m);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(run('migration:show')).toMatch(/^\[X] 1 \w+\n(\[X] .*\n)*$/);
-  expect(run('migration:revert')).toMatch(/^Migration \w+ has been reverted successfully\.$/m);
-  expect(run('migration:show')).toMatch(/^\[X] 1 \w+\n(\[X] .*\n)*\[ ] \w+\n$/);
+  // The latest one cannot be undone.
+  expect(() => run('migration:revert')).toThrow('Restore a backup.');
 });
 
 describe('a command', () => {

@@ -56,7 +56,7 @@ export type PersistentUrl = SqliteUrl | ServerUrl;
 export function locationOf(url: PersistentUrl): string {
   if (url.engine === 'sqlite') return resolve(url.file);
   const { engine, host, port, database } = url;
-  if (!host.startsWith('/')) return `${engine}://${host}:${port}/${database}`;
+  if (!host.startsWith('/')) return `${engine}://${host.includes(':') ? `[${host}]` : host}:${port}/${database}`;
   return `${engine}:///${database}?${engine === 'postgres' ? `host=${host}&port=${port}` : `socket=${host}`}`;
 }
 
