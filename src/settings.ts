@@ -83,14 +83,22 @@ function apiKeysFile(name: string, path: string): readonly string[] {
 }
 
 function origins(name: string, text: string): readonly string[] {
-  return list(name, text, 'origin', originProblem).map((origin) => new URL(origin).origin);
+  return list(name, text, 'origin', originProblem).map((origin) => originOf(new URL(origin)));
+}
+
+/** The origin as browsers send it. That of a scheme of its own, such as `capacitor:`, is `null` by `URL.origin`. */
+function originOf({ protocol, host }: URL): string {
+  return `${protocol}//${host}`;
 }
 
 function originProblem(origin: string): string | false {
-  if (origin === '*') return 'must not be *; name each origin, such as https://shop.example.com';
-  if (!/^https?:\/\//i.test(origin)) return 'has no scheme; write it with one, such as https://shop.example.com';
-  const isOrigin = URL.canParse(origin) && new URL(origin).href === `${new URL(origin).origin}/`;
-  return !isOrigin && 'must be a scheme, a host and a port only, such as https://shop.example.com';
+  if (origin.includes('*')) return 'must not contain *; name each origin, such as https://shop.example.com';
+  if (origin === 'null') return 'must not be null, which every sandboxed page and local file has';
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(origin)) return 'has no scheme; write one, as in https://shop.example.com';
+  const url = URL.canParse(origin) ? new URL(origin) : undefined;
+  if (!url?.host) return 'has no valid host and port; write it with them, such as https://shop.example.com:8443';
+  const isOrigin = url.href.replace(/\/$/, '') === originOf(url);
+  return !isOrigin && 'must be a scheme, a host and a port, without a path, such as https://shop.example.com';
 }
 
 /** Every setting, in the order of docs/settings.md, which says what each is for, as `.env.example` does. */

@@ -85,8 +85,16 @@ const TABLE: readonly Row[] = [
   [
     'CORS_ORIGINS',
     [],
-    { 'http://localhost:5173, https://A.example/': ['http://localhost:5173', 'https://a.example'] },
-    ['*', 'null', 'a.example', 'https://a.example/b', 'https://user:hunter2@a.example', 'https://a?b', 'file:///'],
+    {
+      'http://localhost:5173, https://A.example:443/': ['http://localhost:5173', 'https://a.example'],
+      'capacitor://localhost,TAURI://localhost/': ['capacitor://localhost', 'tauri://localhost'],
+      'chrome-extension://abcdefgh, http://[::1]:80': ['chrome-extension://abcdefgh', 'http://[::1]'],
+    },
+    [
+      ...['*', 'null', 'a.example', 'localhost:5173', 'https://a.example/b', 'https://user:hunter2@a.example'],
+      ...['https://a?b', 'file:///', 'file://', 'https://*.a.example', 'http://localhost:*', 'https://a.example//'],
+      ...['capacitor://localhost/b', 'capacitor://user:hunter2@localhost', 'capacitor://localhost?', 'https://a:99999'],
+    ],
   ],
   integer('RATE_LIMIT', undefined, 1, 1_000_000),
   integer('AUTH_FAILURE_LIMIT', undefined, 1, 1_000_000),
@@ -193,7 +201,11 @@ describe('the settings', () => {
 
   it.each([
     ['*', 'name each origin'],
+    ['https://*.example.com', 'name each origin'],
+    ['null', 'sandboxed'],
     ['shop.example.com', 'no scheme'],
+    ['file:///', 'no valid host'],
+    ['capacitor://localhost/path', 'without a path'],
     ['https://shop.example.com, https://shop.example.com/path', 'origin 2'],
   ])('name the problem of the origin %s', (origins, problem) => {
     expect(rejection({ CORS_ORIGINS: origins })).toContain(problem);

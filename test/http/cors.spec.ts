@@ -31,22 +31,23 @@ it('CORS without CORS_ORIGINS is off: a preflight is a request like any other, a
 });
 
 describe('CORS with CORS_ORIGINS', () => {
-  const service = Service.forSuite({ CORS_ORIGINS: `${ORIGIN},http://localhost:5173` });
+  const service = Service.forSuite({ CORS_ORIGINS: `${ORIGIN},capacitor://localhost` });
 
   beforeAll(async () => {
     await service.add(newPetJson());
   });
 
-  it.each([ORIGIN, 'http://localhost:5173'])('answers a preflight of %s without a key', async (Origin) => {
-    const headers = { ...PREFLIGHT, Origin };
+  it.each([ORIGIN, 'capacitor://localhost'])('answers a preflight of %s without a key', async (Origin) => {
+    const asked = 'authorization,idempotency-key,traceparent,sentry-trace';
+    const headers = { ...PREFLIGHT, Origin, 'Access-Control-Request-Headers': asked };
     const response = await service.send('/v1/pets', { method: 'OPTIONS', headers, key: false });
-    expect(response).toMatchObject({ status: 204, body: '', headers: { 'access-control-allow-origin': Origin } });
-    expect(list(response.headers['access-control-allow-methods'])).toEqual(
-      expect.arrayContaining([...new Set(OPERATIONS.map(({ method }) => method)), 'HEAD']),
-    );
-    expect(list(response.headers['access-control-allow-headers'])).toEqual(
-      expect.arrayContaining(['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id']),
-    );
+    expect(response).toMatchObject({
+      status: 204,
+      body: '',
+      headers: { 'access-control-allow-origin': Origin, 'access-control-allow-headers': asked },
+    });
+    const methods = new Set(['HEAD', ...OPERATIONS.map(({ method }) => method)]);
+    expect(new Set(list(response.headers['access-control-allow-methods']))).toEqual(methods);
     expect(response.headers['access-control-allow-credentials']).toBeUndefined();
     expect(response.headers['x-request-id']).toMatch(/./);
     expect(response.headers.vary).toMatch(/\bOrigin\b/);

@@ -9,12 +9,13 @@ const EXPOSED =
 
 /**
  * Lets pages of these origins call the service (the CORS protocol of the Fetch standard). Their preflights need no key,
- * since browsers send none; a preflight of any other origin is a request like any other.
+ * since browsers send none; a preflight of any other origin is a request like any other. Whatever headers a preflight
+ * asks for are allowed, such as those of tracing: every request needs a key, and no cookie is read.
  */
 export function allowOrigins(origins: readonly string[]): RequestHandler {
   const handler = cors({
     origin: [...origins],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+    methods: ['GET', 'HEAD', 'POST'],
     exposedHeaders: EXPOSED,
     maxAge: 600,
     // Its own response to a preflight has a Content-Length, which 204 must not have (RFC 9110, section 8.6).
