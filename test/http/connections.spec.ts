@@ -26,6 +26,9 @@ async function stored(): Promise<string[]> {
 
 const petOf = ({ body }: { body: string }) => JSON.parse(body) as ParsedPet;
 
+/** What the HTTP client of Java sends with every request. */
+const H2C = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAEAAEAAAAIAAAAB'];
+
 /** Requests whose response is the last of the connection, and the status of the response. */
 const LAST: readonly (readonly [what: string, request: string, status: number])[] = [
   ['a GET with Connection: close', get('/v1/pets', 'Connection: close'), 200],
@@ -42,8 +45,9 @@ const LAST: readonly (readonly [what: string, request: string, status: number])[
   ['a file of the docs with Connection: close', rawRequest('GET /docs', ['Connection: close']), 200],
   ['a request without a key and with Connection: close', rawRequest('GET /v1/pets', ['Connection: close']), 401],
   ['a request without a Host', get('/v1/pets').replace('Host: x\n', ''), 400],
-  ['a request to upgrade', get('/v1/pets', 'Connection: Upgrade', 'Upgrade: h2c'), 200],
-  ['a POST that asks to upgrade', post('upgrade', 'Connection: Upgrade', 'Upgrade: websocket'), 201],
+  // Node drops what follows them in their packet.
+  ['a request to upgrade', get('/v1/pets', ...H2C), 200],
+  ['a POST that asks to upgrade', post('upgrade', ...H2C), 201],
 ];
 
 describe('behind a response with Connection: close', () => {
@@ -76,6 +80,52 @@ describe('behind a response with Connection: close', () => {
   });
 });
 
+describe('requests to upgrade', () => {
+  /** Sends each part in a packet of its own, when the service has read the one before. */
+  async function send(connection: Connection, ...parts: readonly Buffer[]): Promise<void> {
+    for (const part of parts) {
+      connection.write(part);
+      await delay(20);
+    }
+  }
+
+  it('share a connection with others, whether they have a body or not, and however it arrives', async () => {
+    const connection = await Connection.open(service.port);
+    for (let i = 0; i < 15; i++) {
+      const name = `upgrade-${i}`;
+      const create = bytes(post(name, ...H2C));
+      const end = create.length - 10 * (i % 3);
+      await send(connection, create.subarray(0, end), create.subarray(end));
+      expect(petOf(await connection.answer())).toMatchObject({ name });
+      connection.write(bytes(get('/v1/pets?limit=1', ...H2C)));
+      expect(JSON.parse((await connection.answer()).body)).toMatchObject([{ name }]);
+      connection.write(bytes(get('/v1/pets?limit=1', ...(i % 2 ? H2C : []))));
+      expect((await connection.answer()).header('Connection')).not.toBe('close');
+    }
+    connection.destroy();
+  });
+
+  const create = bytes(post('upgrade', ...H2C));
+  const [head, body] = [create.subarray(0, -10), create.subarray(-10)];
+
+  it.each([
+    ['follows the body in its packet', [head, Buffer.concat([body, bytes(post('dropped'))])], 201],
+    ['begins in the packet of the body', [head, Buffer.concat([body, bytes('POST')])], 201],
+    [
+      'may follow a body that is still to arrive',
+      [bytes(post('upgrade', ...H2C).replace('KEY\n', '')).subarray(0, -1)],
+      401,
+    ],
+  ])('close the connection if another request %s', async (_where, parts, status) => {
+    const connection = await Connection.open(service.port);
+    await send(connection, ...parts);
+    const response = await connection.answer();
+    expect([response.status, response.header('Connection')]).toEqual([status, 'close']);
+    expect(await connection.untilClosed()).toBe('');
+    expect(await stored()).not.toContain('dropped');
+  });
+});
+
 describe('pipelined requests', () => {
   it('each see the effect of those before', async () => {
     const connection = await Connection.send(service.port, bytes(post(newName())));
@@ -93,7 +143,7 @@ describe('pipelined requests', () => {
   it.each([
     ['what is not HTTP', 'hello?\n\n', 400],
     ['no Host', get('/v1/pets').replace('Host: x\n', ''), 400],
-    ['a request to upgrade', get('/v1/pets', 'Connection: Upgrade', 'Upgrade: h2c'), 200],
+    ['a request to upgrade', get('/v1/pets', ...H2C), 200],
     ['no key', rawRequest('GET /v1/pets', []), 401],
     ['a health check', rawRequest('GET /health/live', []), 200],
     ['a file of the docs', rawRequest('GET /docs', []), 200],
@@ -147,7 +197,7 @@ describe('a client that half-closes', () => {
   // Node's parser reports nothing wrong with a body that follows an Upgrade.
   it.each([
     ['', []],
-    [' of a request to upgrade', ['Connection: Upgrade', 'Upgrade: h2c']],
+    [' of a request to upgrade', H2C],
   ])('within a body%s gets 400 behind the responses before, and stores nothing of it', async (_, headers) => {
     const [whole, cut] = [newName(), newName()];
     const connection = await Connection.open(service.port);

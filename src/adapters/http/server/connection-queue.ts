@@ -25,6 +25,9 @@ export class ConnectionQueue {
   private failed: { readonly response: Response; readonly error: ApiError } | undefined;
   private isStopping = false;
 
+  /** The bytes that had been read when the latest response was sent. */
+  private bytesBefore = 0;
+
   /** `handle` is called with each response whose request is at the head of the queue, and what is malformed in it. */
   constructor(
     private readonly socket: Socket,
@@ -35,6 +38,7 @@ export class ConnectionQueue {
     socket.on('timeout', () => socket.destroy());
     // Node calls this after a last response: destroying the socket could destroy that response on its way.
     socket.destroySoon = ignore;
+    socket.on('end', () => this.failCutOff());
   }
 
   /** Whether a request is complete and its response has not been sent. */
@@ -49,16 +53,22 @@ export class ConnectionQueue {
     if (this.latest && queued === MAX_QUEUED) this.latest.shouldKeepAlive = false;
     if (!this.socket.writable || this.latest?.shouldKeepAlive === false) return this.stopReading();
     const { req: request } = response;
-    const isUpgrade = request.headers.upgrade !== undefined;
-    if (this.isStopping || isUpgrade) response.shouldKeepAlive = false;
-    // After an Upgrade, Node drops the rest of the packet, and does not report a body that is cut off.
-    const cutOff = () => new ApiError('bad_request', 'The connection ended before the end of the body (RFC 9112, 8).');
-    if (isUpgrade) this.socket.once('end', () => request.complete || this.fail(cutOff(), request));
+    if (this.isStopping) response.shouldKeepAlive = false;
+    // Behind a request that was not answered yet, nobody can tell where this one begins.
+    if (request.headers.upgrade !== undefined)
+      response.requestEnd = this.latest ? NaN : this.bytesBefore + lengthOf(request);
     if (request.headers['transfer-encoding'] ?? request.headers['content-length']) request.setEncoding(BUFFER_ENCODING);
     this.latest = response;
     response.on('close', this.next);
     this.pending.push(response);
     if (!this.current && this.pending.length === 1) this.startNext();
+  }
+
+  /** Fails a request with Upgrade whose body is cut off, which Node does not report. */
+  private failCutOff(): void {
+    const request = this.latest?.req;
+    if (request?.headers.upgrade === undefined || request.complete) return;
+    this.fail(new ApiError('bad_request', 'The connection ended before the end of the body (RFC 9112, 8).'), request);
   }
 
   /**
@@ -107,7 +117,10 @@ export class ConnectionQueue {
     if (!current || socket.destroyed) return;
     this.current = undefined;
     const [following] = this.pending;
-    if (!following && this.latest?.req.complete) this.latest = undefined;
+    if (!following && this.latest?.req.complete) {
+      this.latest = undefined;
+      this.bytesBefore = socket.bytesRead;
+    }
     if (!current.shouldKeepAlive || (!following && socket.readableEnded)) this.linger();
     else if (following) this.startNext();
   };
@@ -129,4 +142,13 @@ export class ConnectionQueue {
   private stopReading(): void {
     this.socket.removeAllListeners('data').on('data', ignore);
   }
+}
+
+/** The bytes of a request as clients write it, with one space behind each colon; NaN if its body is chunked. */
+function lengthOf({ method, url, rawHeaders, headers }: Request): number {
+  if (headers['transfer-encoding'] !== undefined) return NaN;
+  const line = `${method} ${url} HTTP/1.1\r\n`.length;
+  // A name and a value are followed by two characters each.
+  const fields = rawHeaders.reduce((sum, text) => sum + text.length + 2, 0);
+  return line + fields + 2 + Number(headers['content-length'] ?? 0);
 }

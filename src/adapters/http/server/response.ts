@@ -9,12 +9,21 @@ const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse,
 
 export class Response extends ExpressResponse {
   /**
+   * Of a request with Upgrade: the bytes of the connection up to its end, NaN if unknown. Node drops the rest of the
+   * packet.
+   */
+  requestEnd: number | undefined;
+
+  /**
    * Sends the head. `headers` are names and values in turn; those of the request's context, and those that Express has
-   * set one by one, are sent, too. The connection is closed after the response if a large body is still arriving.
+   * set one by one, are sent, too. The connection is closed after the response if a large body is still arriving, or
+   * something behind the request may have been dropped.
    */
   override writeHead(status: number, ...rest: [reason?: unknown, headers?: unknown]): this {
-    const { complete, httpVersion, context } = this.req;
+    const { complete, httpVersion, context, socket } = this.req;
     if (!complete && hasLargeBody(this.req)) this.shouldKeepAlive = false;
+    const isUpgrade = this.requestEnd !== undefined;
+    if (isUpgrade && (!complete || socket.bytesRead !== this.requestEnd)) this.shouldKeepAlive = false;
     // Node sends `Connection: close` for HTTP/1.0 if there is no Content-Length.
     if (httpVersion === '1.0' && (status === 204 || status === 304)) this.shouldKeepAlive = false;
     const [reason, headers] = typeof rest[0] === 'string' ? rest : [undefined, rest[0]];
