@@ -28,6 +28,8 @@ describe('Content-Type', () => {
     'Application/JSON',
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
+    'application/json;charset=utf8',
+    'application/json; charset="UTF8"',
     'application/json ; x=y',
   ])('may be %s', async (type) => {
     expect((await post([`Content-Type: ${type}`])).status).toBe(201);
@@ -40,6 +42,7 @@ describe('Content-Type', () => {
     'application/*',
     'application/json, text/plain',
     'application/json; charset=iso-8859-1',
+    'application/json; charset=utf-16',
     'application/json; charset=',
     '',
     'application/json\nContent-Type: text/plain',

@@ -29,7 +29,7 @@ export async function readJsonText(request: IncomingMessage, response: ServerRes
 function checkMediaType({ headers }: IncomingMessage): void {
   const { 'content-type': contentType = '' } = headers;
   const { type, parameters } = parse(contentType);
-  const isJsonInUtf8 = type === 'application/json' && /^utf-8$/i.test(parameters.charset ?? 'utf-8');
+  const isJsonInUtf8 = type === 'application/json' && /^utf-?8$/i.test(parameters.charset ?? 'utf-8');
   if (!isJsonInUtf8) {
     const given = contentType === '' ? 'it is missing' : `not ${quoted(contentType)}`;
     const message = `Content-Type must be application/json, in UTF-8; ${given}.`;
