@@ -30,6 +30,9 @@ const oneOf =
     throw new UsageError(`${name} must be one of ${allowed.join(', ')}, not ${quoted(text)}.`);
   };
 
+/** A host name or address, without the brackets in which URLs have an IPv6 address. */
+const host: Parse<string> = (_name, text) => text.replace(/^\[(.*)\]$/, '$1');
+
 /** The URL in its normal form, with other characters in punycode or percent-encoded. */
 function baseUrl(name: string, text: string): string {
   if (text === '/v1') return text;
@@ -105,7 +108,7 @@ function originProblem(origin: string): string | false {
 export const SETTINGS = {
   DATABASE_URL: { default: 'sqlite:./data/petstore.sqlite', parse: databaseUrl },
   PORT: { default: '3000', parse: integer(0, 65_535) },
-  HOST: { default: '127.0.0.1', parse: (_name, text) => text },
+  HOST: { default: '127.0.0.1', parse: host },
   WEB_CONCURRENCY: { default: '1', parse: integer(1, 64) },
   NODE_ENV: { parse: oneOf('production', 'development', 'test') },
   API_KEYS: { default: '', parse: apiKeys },
@@ -119,7 +122,7 @@ export const SETTINGS = {
   RATE_LIMIT_URL: { parse: redisUrl },
   LOG_LEVEL: { parse: oneOf('silent', 'error', 'warn', 'info', 'debug') },
   METRICS_PORT: { parse: integer(0, 65_535) },
-  METRICS_HOST: { default: '127.0.0.1', parse: (_name, text) => text },
+  METRICS_HOST: { default: '127.0.0.1', parse: host },
   REQUEST_TIMEOUT: { default: '15000', parse: milliseconds },
   KEEP_ALIVE_TIMEOUT: { default: '75000', parse: milliseconds },
   STATEMENT_TIMEOUT: { default: '5000', parse: milliseconds },

@@ -69,7 +69,7 @@ const TABLE: readonly Row[] = [
     ],
   ],
   integer('PORT', 3000, 0, 65_535),
-  ['HOST', '127.0.0.1', { '0.0.0.0': '0.0.0.0', '::1': '::1', 'pets.internal': 'pets.internal' }, []],
+  ['HOST', '127.0.0.1', { '0.0.0.0': '0.0.0.0', '::1': '::1', '[::1]': '::1', 'pets.internal': 'pets.internal' }, []],
   integer('WEB_CONCURRENCY', 1, 1, 64),
   ['NODE_ENV', undefined, { production: 'production', development: 'development', test: 'test' }, ['prod']],
   [
@@ -115,7 +115,7 @@ const TABLE: readonly Row[] = [
     ['trace', 'Info', 'warn ', '30', 'constructor', 'info\nwarn'],
   ],
   integer('METRICS_PORT', undefined, 0, 65_535),
-  ['METRICS_HOST', '127.0.0.1', { '0.0.0.0': '0.0.0.0' }, []],
+  ['METRICS_HOST', '127.0.0.1', { '0.0.0.0': '0.0.0.0', '[::]': '::' }, []],
   milliseconds('REQUEST_TIMEOUT', 15_000),
   milliseconds('KEEP_ALIVE_TIMEOUT', 75_000),
   milliseconds('STATEMENT_TIMEOUT', 5_000),
