@@ -4,6 +4,8 @@ import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { newPetJson } from '../support/fields.js';
 import { OPERATIONS } from '../support/operations.js';
+import { KEY } from '../support/raw-requests.js';
+import { freePort } from '../support/servers.js';
 import { Service } from '../support/service.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -18,6 +20,7 @@ const INT64 = '9007199254740993';
 
 describe('the docs page in a browser', () => {
   let service: Service;
+  let staging: Service;
   let browser: Browser;
   let page: Page;
   let host: string;
@@ -25,8 +28,14 @@ describe('the docs page in a browser', () => {
   const hosts = new Set<string>();
 
   beforeAll(async () => {
-    service = await Service.start();
-    host = `127.0.0.1:${service.port}`;
+    const port = await freePort();
+    host = `127.0.0.1:${port}`;
+    staging = await Service.start({ API_KEYS: KEY, CORS_ORIGINS: `http://${host}` });
+    const others = {
+      PRODUCTION_BASE_URL: `http://${host}/v1`,
+      STAGING_BASE_URL: `http://127.0.0.1:${staging.port}/v1`,
+    };
+    service = await Service.start({ API_KEYS: KEY, ...others }, undefined, port);
     // Chromium's sandbox does not start as root, the user in containers; the page is our own.
     const executablePath = process.env.PETSTORE_BROWSER ?? '/usr/bin/chromium';
     browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
@@ -51,7 +60,7 @@ describe('the docs page in a browser', () => {
 
   afterAll(async () => {
     await browser.close();
-    await service.stop();
+    await Promise.all([service.stop(), staging.stop()]);
   });
 
   const isAuthorized = (tab = page) => tab.locator('button.authorize.locked');
@@ -86,10 +95,25 @@ describe('the docs page in a browser', () => {
     };
   }
 
-  it('is where / redirects to, and calls this instance', async () => {
+  it('is where / redirects to, and calls this instance or an environment with another address', async () => {
     expect(page.url()).toBe(`http://${host}/docs`);
     const servers = await page.getByLabel('Server').locator('option').allInnerTexts();
-    expect(servers).toEqual(['/v1 - This instance']);
+    expect(servers).toEqual(['/v1 - This instance', `http://127.0.0.1:${staging.port}/v1 - Staging`]);
+    await authorize();
+    for (const { port } of [staging, service]) {
+      await page.getByLabel('Server').selectOption({ index: port === staging.port ? 1 : 0 });
+      const list = await open('listPets');
+      expect((await execute('listPets')).status).toContain('200');
+      expect(await list.locator('.request-url').innerText()).toContain(`http://127.0.0.1:${port}/v1/pets`);
+    }
+  });
+
+  it('may send the headers of tracing to an instance that allows its origin', async () => {
+    const tracing = ['traceparent', 'tracestate', 'baggage', 'sentry-trace'].map((name) => [name, 'x=1'] as const);
+    const headers = { Authorization: `Bearer ${KEY}`, 'Content-Type': 'application/json', 'Idempotency-Key': 'x' };
+    const init = { method: 'POST', headers: { ...headers, ...Object.fromEntries(tracing) }, body: newPetJson() };
+    const call = `fetch('http://127.0.0.1:${staging.port}/v1/pets', ${JSON.stringify(init)})`;
+    expect(await page.evaluate(`${call}.then(({ status }) => status)`)).toBe(201);
   });
 
   it('shows every operation, and strikes through those that are deprecated', async () => {
@@ -106,7 +130,6 @@ describe('the docs page in a browser', () => {
   });
 
   it('creates and lists pets with an exact int64', async () => {
-    await authorize();
     const block = await open('createPet');
     await block.locator('textarea').fill(newPetJson({ name: '"Ünal 🐢"', categoryId: INT64 }));
     const created = await execute('createPet');
@@ -177,6 +200,6 @@ describe('the docs page in a browser', () => {
 
   it('caused no error, no failed request and no request to another host', () => {
     expect(problems).toEqual([]);
-    expect([...hosts]).toEqual([host]);
+    expect([...hosts]).toEqual([host, `127.0.0.1:${staging.port}`]);
   });
 });

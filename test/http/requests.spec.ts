@@ -197,7 +197,7 @@ describe('paths', () => {
     '/v1/./pets',
     '/v1/pets%2F1',
     '/Docs',
-    '/docs/',
+    '/docs//',
     '/nothing',
     '/%ff',
   ])('are exact: %s is 404, without a redirect', async (path) => {

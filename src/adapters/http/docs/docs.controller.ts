@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { Controller, Get, Header, Redirect, Req, Res } from '@nestjs/common';
+import { Controller, Get, Header, Inject, Redirect, Req, Res } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.guard.js';
+import type { Settings } from '../../../settings.js';
 import { openApiYaml } from './document.js';
 
 /** The page and its own files; `bundle.mjs` copies them beside the bundle. */
@@ -20,10 +21,10 @@ const FOLDERS: Readonly<Record<string, string>> = {
   'favicon-32x32.png': SWAGGER_UI,
 };
 
-/** What the page may load and call: this service, and nothing else. */
+/** What the page may load: files of this service. What it may call is added. */
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'";
 
 /**
  * Swagger UI at `/docs`, and the document that it shows. Not by `SwaggerModule.setup`: Express would compare every
@@ -36,6 +37,12 @@ export class DocsController {
   makeDocument!: () => OpenAPIObject;
   private document: OpenAPIObject | undefined;
   private documentAsYaml: string | undefined;
+  private readonly policy: string;
+
+  constructor(@Inject('SETTINGS') { PRODUCTION_BASE_URL, STAGING_BASE_URL }: Settings) {
+    const others = [PRODUCTION_BASE_URL, STAGING_BASE_URL].filter((url) => url !== '/v1');
+    this.policy = [POLICY, ...others.map((url) => new URL(url).origin)].join(' ');
+  }
 
   @Get()
   @Redirect('docs')
@@ -44,10 +51,15 @@ export class DocsController {
   }
 
   @Get('docs')
-  @Header('Content-Security-Policy', POLICY)
   @Header('Referrer-Policy', 'no-referrer')
   page(@Res() response: Response): void {
-    response.sendFile('page.html', { root: ASSETS });
+    response.set('Content-Security-Policy', this.policy).sendFile('page.html', { root: ASSETS });
+  }
+
+  @Get('docs{/}')
+  @Redirect('../docs')
+  pageWithSlash(): void {
+    // As above. Nest drops a slash at the end of a path, and the route before this one matches the path without it.
   }
 
   @Get(Object.keys(FOLDERS).map((name) => `docs/${name}`))

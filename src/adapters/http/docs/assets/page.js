@@ -25,15 +25,23 @@ new MutationObserver(() => {
   root.querySelector('#auth-bearer-value')?.setAttribute('autocomplete', 'off');
 }).observe(root, { childList: true, subtree: true });
 
-// Relative to the page, which a proxy may serve behind a path of its own; instead of the servers of the document.
-const servers = [{ url: new URL('v1', location).pathname, description: 'This instance' }];
+// Relative to the page, which a proxy may serve behind a path of its own.
+const instance = new URL('v1', location);
+
+/** This instance, and the servers of the document that are set to other addresses. */
+function withInstance({ servers, ...spec }) {
+  const others = servers
+    .map(({ description, variables }) => ({ url: Object.values(variables)[0].default, description }))
+    .filter(({ url }) => url !== '/v1' && url !== instance.href);
+  return { ...spec, servers: [{ url: instance.pathname, description: 'This instance' }, ...others] };
+}
 
 SwaggerUIBundle({
   domNode: root,
   url: 'openapi.json',
   plugins: [
     {
-      statePlugins: { spec: { wrapActions: { updateJsonSpec: (set) => (spec) => set({ ...spec, servers }) } } },
+      statePlugins: { spec: { wrapActions: { updateJsonSpec: (set) => (spec) => set(withInstance(spec)) } } },
       wrapComponents: {
         // JSON is printed with JavaScript's numbers: a body with an int64 that they may round is shown as text.
         responseBody(Original, { React }) {
