@@ -51,7 +51,7 @@ export async function supervise(settings: Settings): Promise<void> {
     setTimeout(() => isStopping || cluster.fork(), backoff);
     backoff = Math.min(2 * backoff, MAX_BACKOFF);
   });
-  shutdownOnSignal(log, () => {
+  shutdownOnSignal(log, settings, () => {
     isStopping = true;
     killAll('SIGTERM');
     // Workers exit by themselves at STOP_TIMEOUT, which begins later for them.

@@ -14,7 +14,7 @@ export async function serve(settings: Settings): Promise<void> {
   // While the service starts there is nothing to close. The server has cut off all responses before this timeout: it
   // limits the time for the database, the traces and the log.
   let close = (): Promise<void> => Promise.resolve();
-  shutdownOnSignal(log, () => Promise.race([close(), delay(settings.STOP_TIMEOUT)]));
+  shutdownOnSignal(log, settings, () => Promise.race([close(), delay(settings.STOP_TIMEOUT)]));
   // Takes half a second, so the handlers of signals come first: process 1 of a container ignores a signal without one.
   const { createApp } = await import('../app.js');
   const app = await createApp(settings, log);

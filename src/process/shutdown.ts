@@ -1,14 +1,35 @@
 import cluster from 'node:cluster';
 import type { Log } from '../adapters/log/log.js';
+import type { Settings } from '../settings.js';
 
-/** Calls `close` at the first SIGTERM or SIGINT, and exits with `process.exitCode` once it has resolved. */
-export function shutdownOnSignal(log: Log, close: () => Promise<unknown>): void {
-  let shutdown: Promise<void> | undefined;
-  const shutDown = async () => {
+/** From when on, after the first signal, a SIGINT ends the process, in milliseconds. npm sends copies at once. */
+const HURRY = 1_000;
+
+/**
+ * Calls `close` at the first SIGTERM or SIGINT, and exits with `process.exitCode` once it has resolved. A SIGINT a
+ * second or more later exits at once, with 130.
+ */
+export function shutdownOnSignal(log: Log, settings: Settings, close: () => Promise<unknown>): void {
+  let begunAt: number | undefined;
+  const shutDown = async (signal: NodeJS.Signals) => {
+    if (cluster.isPrimary) announce(signal, log, settings);
     await close();
     if (cluster.isPrimary) log.info('The pet store is closed.', { code: process.exitCode ?? 0 });
     process.exit();
   };
-  // Further signals are ignored: a terminal sends one to all processes, npm and the primary send another.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (shutdown ??= shutDown()));
+  // A terminal sends a signal to all processes, and npm and the primary send another.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => {
+      if (signal === 'SIGINT' && begunAt !== undefined && performance.now() - begunAt >= HURRY) process.exit(130);
+      if (begunAt === undefined) void shutDown(signal);
+      begunAt ??= performance.now();
+    });
+}
+
+/** Says what is waited for, in the log or, outside production, as text. */
+function announce(signal: NodeJS.Signals, log: Log, { NODE_ENV, STOP_TIMEOUT }: Settings): void {
+  const hint = signal === 'SIGINT' ? ' Press Ctrl-C again to stop at once.' : '';
+  const line = `Stopping: waiting at most ${STOP_TIMEOUT / 1_000} s for responses in flight.${hint}`;
+  if (NODE_ENV === 'production') log.info(line, { signal });
+  else process.stdout.write(`${line}\n`);
 }

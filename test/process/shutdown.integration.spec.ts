@@ -128,6 +128,25 @@ describe.each(['1', '2'])('graceful shutdown of %s process(es)', (count) => {
     await until(() => !workers.some(isRunning));
   });
 
+  it('says what it waits for, and ends at once by a second SIGINT, but not by a copy of the first', async () => {
+    await start({ WEB_CONCURRENCY: count });
+    const { workers } = service;
+    const { response, release } = await createInFlight();
+    for (let i = 0; i < 2; i++) process.kill(service.pid, 'SIGINT');
+    const begun = performance.now();
+    await until(() => service.log.includes('Ctrl-C again'));
+    expect(service.lines.map(({ msg }) => msg).filter((msg) => /^Stopping: .* 10 s /.test(String(msg)))).toHaveLength(
+      1,
+    );
+    await pause(1_100);
+    expect(service.process.exitCode).toBeNull();
+    expect(await service.end('SIGINT')).toBe(130);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+    release();
+    expect(await response).toBeUndefined();
+    await until(() => !workers.some(isRunning));
+  });
+
   it('exits with 0 while the service starts', async () => {
     service = folder().start({ ...PRODUCTION, WEB_CONCURRENCY: count });
     await until(() => existsSync(join(folder().path, 'data/petstore.sqlite')));
