@@ -5,7 +5,7 @@ import { Connection } from '../support/connection.js';
 import { newPetJson } from '../support/fields.js';
 import { KEY, Ledger, pause } from '../support/ledger.js';
 import { buildOther, buildProgram } from '../support/program.js';
-import { nginx, ReverseProxy } from '../support/reverse-proxy.js';
+import { EXAMPLES, nginx, ReverseProxy } from '../support/reverse-proxy.js';
 import { freePort } from '../support/servers.js';
 import { startReady } from '../support/start-ready.js';
 import { mariadb, postgres, sqlite, StoreKind, TestStore } from '../support/stores.js';
@@ -44,30 +44,39 @@ afterEach(async () => {
   await store.remove();
 });
 
-const start = (of: WorkingFolder, port: number, workers: number): Promise<RunningService> => {
+const start = (of: WorkingFolder, port: number, workers: number, stopDelay = 0): Promise<RunningService> => {
   const variables = { NODE_ENV: 'production', LOG_LEVEL: 'error', API_KEYS: KEY, WEB_CONCURRENCY: String(workers) };
-  return startReady(of, port, { ...variables, DATABASE_URL: store.url });
+  return startReady(of, port, { ...variables, STOP_DELAY: String(stopDelay), DATABASE_URL: store.url });
 };
 
 /** Stops a service, and expects a graceful shutdown in time. */
-async function stop(service: RunningService): Promise<void> {
+async function stop(service: RunningService, stopDelay = 0): Promise<void> {
   const begun = performance.now();
   expect({ code: await service.end('SIGTERM'), log: service.log }).toMatchObject({ code: 0 });
-  expect(performance.now() - begun).toBeLessThan(STOP_TIME);
+  expect(performance.now() - begun).toBeLessThan(STOP_TIME + stopDelay);
 }
 
-/** Replaces the instances behind nginx under load, in turn, by those of these builds; no request may fail. */
-async function replace(workers: number, builds: readonly WorkingFolder[]): Promise<void> {
+/** Replaces the instances behind a proxy under load, in turn, by those of these builds; no request may fail. */
+async function replace(
+  workers: number,
+  builds: readonly WorkingFolder[],
+  kind = BEHIND_NGINX,
+  stopDelay = 0,
+): Promise<void> {
   const ports = [await freePort(), await freePort()];
-  const instances = [await start(folder, ports[0]!, workers), await start(folder, ports[1]!, workers)];
-  const proxy = await ReverseProxy.start(BEHIND_NGINX, ports);
+  const instances = [
+    await start(folder, ports[0]!, workers, stopDelay),
+    await start(folder, ports[1]!, workers, stopDelay),
+  ];
+  const proxy = await ReverseProxy.start(kind, ports);
   const ledger = new Ledger([proxy.port]);
   try {
     ledger.start(CLIENTS);
     for (const [i, build] of builds.entries()) {
-      await pause(200);
-      await stop(instances[i % 2] as RunningService);
-      instances[i % 2] = await start(build, ports[i % 2] as number, workers);
+      // With STOP_DELAY, the checks of the proxy have found the instance before.
+      await pause(200 + stopDelay);
+      await stop(instances[i % 2] as RunningService, stopDelay);
+      instances[i % 2] = await start(build, ports[i % 2] as number, workers, stopDelay);
     }
     await pause(200);
     await ledger.stop();
@@ -75,7 +84,7 @@ async function replace(workers: number, builds: readonly WorkingFolder[]): Promi
     process.stdout.write(`${builds.length} replaced: ${ledger.summary()}`);
     if (ledger.problems.length > 0) process.stdout.write(proxy.log);
     expect(ledger.problems.slice(0, 20)).toEqual([]);
-    for (const service of instances) await stop(service);
+    for (const service of instances) await stop(service, stopDelay);
   } finally {
     await ledger.stop();
     await proxy.remove();
@@ -89,6 +98,15 @@ it.each([1, 2])(
     await replace(workers, Array<WorkingFolder>(RESTARTS).fill(folder));
   },
   120_000 + RESTARTS * 10_000,
+);
+
+it.each(EXAMPLES)(
+  'two instances behind $name are replaced in turn without a failed request',
+  async (example) => {
+    store = await postgres.create();
+    await replace(1, Array<WorkingFolder>(RESTARTS).fill(folder), example, 3_000);
+  },
+  120_000 + RESTARTS * 20_000,
 );
 
 describe('a newer build, which has one migration more', () => {
