@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { parseEnv } from 'node:util';
+import proxyAddr from 'proxy-addr';
 import { nearName } from './adapters/http/errors/did-you-mean.js';
 import { databaseUrl, DatabaseUrl, urlPart } from './adapters/persistence/database-url.js';
 import { quoted, UsageError } from './application/errors.js';
@@ -104,6 +106,21 @@ function originProblem(origin: string): string | false {
   return !isOrigin && 'must be a scheme, a host and a port, without a path, such as https://shop.example.com';
 }
 
+function proxies(name: string, text: string): readonly string[] {
+  const rule = 'must be an IP address, a range such as 10.0.0.0/8, loopback, linklocal or uniquelocal';
+  return list(name, text, 'proxy', (proxy) => !isProxy(proxy) && rule);
+}
+
+function isProxy(text: string): boolean {
+  try {
+    proxyAddr.compile(text);
+    // The library takes 1 for an address, by which Express means a number of proxies.
+    return isIP(text.split('/', 1)[0] ?? '') > 0 || /^[a-z]+$/.test(text);
+  } catch {
+    return false;
+  }
+}
+
 /** Every setting, in the order of docs/settings.md, which says what each is for, as `.env.example` does. */
 export const SETTINGS = {
   DATABASE_URL: { default: 'sqlite:./data/petstore.sqlite', parse: databaseUrl },
@@ -119,6 +136,7 @@ export const SETTINGS = {
   CORS_ORIGINS: { default: '', parse: origins },
   RATE_LIMIT: { parse: integer(1, 1_000_000) },
   AUTH_FAILURE_LIMIT: { parse: integer(1, 1_000_000) },
+  TRUSTED_PROXIES: { default: '', parse: proxies },
   RATE_LIMIT_URL: { parse: redisUrl },
   LOG_LEVEL: { parse: oneOf('silent', 'error', 'warn', 'info', 'debug') },
   METRICS_PORT: { parse: integer(0, 65_535) },
@@ -215,12 +233,17 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
     return near ? [warn(given, 'No setting has this name.', `Did you mean ${near}?`)] : [];
   });
   try {
-    const short = readSettings(env).API_KEYS.filter((key) => key.length < 32).length;
+    const { API_KEYS, AUTH_FAILURE_LIMIT, PUBLIC_BASE_URL, TRUSTED_PROXIES } = readSettings(env);
+    const short = API_KEYS.filter((key) => key.length < 32).length;
     const found = `${short} configured with less than 32 characters.`;
     const advice = 'Keys of 32 random characters or more cannot be guessed; "petstore keys create" makes one.';
+    const isBehindProxy = PUBLIC_BASE_URL.startsWith('https:');
+    const isOneAddress = AUTH_FAILURE_LIMIT !== undefined && isBehindProxy && TRUSTED_PROXIES.length === 0;
+    const proxied = 'PUBLIC_BASE_URL is https: if a proxy ends TLS, all of its clients count as one address.';
     return [
       ...ENTRIES.map(([name, setting]) => ok(name, withoutSecrets(name, env[name] || setting.default))),
       ...(short > 0 ? [warn('API keys', found, advice)] : []),
+      ...(isOneAddress ? [warn('AUTH_FAILURE_LIMIT', proxied, 'Set TRUSTED_PROXIES to its address.')] : []),
       ...misspelt,
     ];
   } catch (error) {

@@ -99,6 +99,16 @@ const TABLE: readonly Row[] = [
   integer('RATE_LIMIT', undefined, 1, 1_000_000),
   integer('AUTH_FAILURE_LIMIT', undefined, 1, 1_000_000),
   [
+    'TRUSTED_PROXIES',
+    [],
+    {
+      'loopback, linklocal, uniquelocal': ['loopback', 'linklocal', 'uniquelocal'],
+      '10.0.0.1, 10.1.0.0/16, 10.2.0.0/255.255.0.0': ['10.0.0.1', '10.1.0.0/16', '10.2.0.0/255.255.0.0'],
+      '::1, fd00::/8, ::ffff:10.0.0.1': ['::1', 'fd00::/8', '::ffff:10.0.0.1'],
+    },
+    ['1', 'true', '*', 'all', 'proxy.internal', '10.0.0.0/33', '0.0.0.0/0', '10.0.0', 'fd00::/129', 'Loopback', '::1,'],
+  ],
+  [
     'RATE_LIMIT_URL',
     undefined,
     {
@@ -228,12 +238,16 @@ describe('the settings', () => {
     );
   });
 
-  it('are checked: one that is invalid, or a key that can be guessed', () => {
+  it('are checked: one that is invalid, a key that can be guessed, a limit that a proxy makes common to all', () => {
     const notOk = (env: Record<string, string>) => settingFindings(env).filter(({ state }) => state !== 'ok');
     expect(notOk({})).toEqual([]);
     expect(notOk({ PORT: 'x' })).toMatchObject([{ state: 'fail', found: expect.stringContaining('PORT') }]);
     expect(notOk({ API_KEYS: 'x'.repeat(31) })).toMatchObject([{ state: 'warn', name: 'API keys' }]);
     expect(notOk({ API_KEYS: 'x'.repeat(32) })).toEqual([]);
+    const limited = { AUTH_FAILURE_LIMIT: '20', PUBLIC_BASE_URL: 'https://pets.example.com/v1' };
+    expect(notOk(limited)).toMatchObject([{ state: 'warn', name: 'AUTH_FAILURE_LIMIT' }]);
+    expect(notOk({ ...limited, TRUSTED_PROXIES: 'loopback' })).toEqual([]);
+    expect(notOk({ ...limited, PUBLIC_BASE_URL: 'http://127.0.0.1:3000/v1' })).toEqual([]);
     expect(notOk({ RATELIMIT: '600' })).toMatchObject([
       { state: 'warn', name: 'RATELIMIT', advice: 'Did you mean RATE_LIMIT?' },
     ]);

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { KEY } from '../support/raw-requests.js';
 import { nginx, haproxy, ReverseProxy } from '../support/reverse-proxy.js';
 import { PROXIED_TWISTS } from './generated-requests.js';
 import { attack } from './generated-run.js';
@@ -37,4 +40,31 @@ describe.each([
     },
     120_000 + REQUESTS * 10,
   );
+
+  it('are told apart by TRUSTED_PROXIES: one that guesses keys locks out neither of the others', async () => {
+    const limited = await ServiceUnderAttack.start(2, { AUTH_FAILURE_LIMIT: '5', TRUSTED_PROXIES: '127.0.0.1' });
+    const front = await ReverseProxy.start(kind, [limited.port]);
+    /** The statuses of requests from this address with this key and, as clients may, a header of their own. */
+    const statuses = (localAddress: string, key: string, count: number) =>
+      Promise.all(
+        Array.from({ length: count }, async () => {
+          const headers = { Authorization: `Bearer ${key}`, 'X-Forwarded-For': '127.0.0.9' };
+          const sent = request({ port: front.port, path: '/v1/pets', localAddress, headers, agent: false }).end();
+          const [response] = (await once(sent, 'response')) as [IncomingMessage];
+          response.resume();
+          return response.statusCode;
+        }),
+      );
+    const [, guesses, neighbours] = await Promise.all([
+      statuses('127.0.0.2', 'wrong', 1),
+      statuses('127.0.0.3', 'guess', 20),
+      statuses('127.0.0.4', KEY, 20),
+    ]);
+    expect(guesses.sort()).toEqual([...Array<number>(5).fill(401), ...Array<number>(15).fill(429)]);
+    expect(neighbours).toEqual(Array(20).fill(200));
+    expect(await statuses('127.0.0.2', KEY, 1)).toEqual([200]);
+    expect(await statuses('127.0.0.3', KEY, 1)).toEqual([429]);
+    await front.remove();
+    await limited.remove();
+  });
 });

@@ -14,12 +14,12 @@ const WINDOW = 60_000;
 const withKey = (key: string): Ask => ({ headers: { Authorization: `Bearer ${key}` } });
 
 /** Sends a request as if from this address. Only the loopback exists here, so the socket is given another address. */
-function sendFrom(service: Service, address: string, ask: Ask = {}): Promise<Answer> {
+function sendFrom(service: Service, address: string, ask: Ask = {}, path = '/v1/pets'): Promise<Answer> {
   const server = service.app.getHttpServer() as Server;
   server.prependOnceListener('connection', (socket: Socket) =>
     Object.defineProperty(socket, 'remoteAddress', { value: address }),
   );
-  return service.send('/v1/pets', ask);
+  return service.send(path, ask);
 }
 
 describe('the window of a limit', () => {
@@ -52,14 +52,14 @@ describe('the window of a limit', () => {
 
   it('of failures ends a minute after the first', async () => {
     for (const path of ['/v1/pets', '/v1/nowhere'])
-      expectError(await service.send(path, { key: false }), 'api_key_missing');
+      expectError(await service.send(path, withKey('guess')), 'api_key_invalid');
     jest.advanceTimersByTime(WINDOW - 1_000);
-    const rejected = await service.send('/v1/pets', { key: false });
+    const rejected = await service.send('/v1/pets', withKey('guess'));
     expectError(rejected, 'rate_limited');
     expect(rejected.headers).toMatchObject({ 'retry-after': '1', 'ratelimit-policy': '"address";q=2;w=60' });
     expect(rejected.headers).not.toHaveProperty('www-authenticate');
     jest.advanceTimersByTime(1_000);
-    expectError(await service.send('/v1/pets', { key: false }), 'api_key_missing');
+    expectError(await service.send('/v1/pets', withKey('guess')), 'api_key_invalid');
   });
 });
 
@@ -117,6 +117,21 @@ describe('AUTH_FAILURE_LIMIT', () => {
     expectError(await sendFrom(service, other, withKey('guess')), 'api_key_invalid');
   });
 
+  it.each<[number, string, string, Ask]>([
+    [51, 'a favicon', '/favicon.ico', {}],
+    [52, 'a wrong path', '/healthz', {}],
+    [53, 'a preflight', '/v1/pets', { method: 'OPTIONS', headers: { Origin: 'https://unlisted.example' } }],
+    [54, 'a key that is sent in another way', '/v1/pets', { headers: { 'X-API-Key': 'guess' } }],
+    [55, 'a password', '/v1/pets', { headers: { Authorization: 'Basic YTpi' } }],
+  ])('neither counts nor limits requests without a key, from 192.0.2.%d: %s', async (host, _what, path, ask) => {
+    const address = `192.0.2.${host}`;
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 3; i++)
+        expectError(await sendFrom(service, address, { key: false, ...ask }, path), 'api_key_missing');
+      if (round === 0) await fail(address);
+    }
+  });
+
   it('does not count requests with a valid key, nor reject a key that the address has used', async () => {
     const { text } = await keys.create('used');
     const used = withKey(text);
@@ -169,4 +184,69 @@ describe('AUTH_FAILURE_LIMIT', () => {
       expect(asked).toEqual([401, 401, ...Array<number>(18).fill(429)]);
     });
   });
+});
+
+describe('behind TRUSTED_PROXIES, the address of a client', () => {
+  const service = Service.forSuite({ AUTH_FAILURE_LIMIT: '1', TRUSTED_PROXIES: 'loopback, 10.0.0.0/8, fd00::1' });
+  let guesses = 0;
+
+  /** The rightmost address of the test, which no other case has. */
+  const client = () => `198.51.100.${++guesses}`;
+
+  /** Guesses once from this peer with these headers, which uses up the limit of the client's address. */
+  const guess = async (peer: string, ...forwarded: string[]) => {
+    const headers = { ...withKey('guess').headers, ...(forwarded.length > 0 && { 'X-Forwarded-For': forwarded }) };
+    return (await sendFrom(service, peer, { headers })).status;
+  };
+
+  it.each<[string, string, (client: string) => string[]]>([
+    ['of a header', '127.0.0.1', (address) => [address]],
+    ['behind what the client itself has sent', '::1', (address) => [`203.0.113.9, ${address}`]],
+    ['before another proxy', '10.1.2.3', (address) => [`203.0.113.9, ${address}, 10.9.9.9`]],
+    ['before the same proxy', '::ffff:10.1.2.3', (address) => [`${address},fd00::1, 127.0.0.9`]],
+    ['in several headers', 'fd00::1', (address) => ['203.0.113.9', address, '10.9.9.9']],
+    ['with a port', '127.0.0.1', (address) => [`nonsense, ${address}:4711, 10.9.9.9:80`]],
+    ['with empty elements', '127.0.0.1', (address) => [`, ${address} ,,  `]],
+  ])('is the rightmost one that is no proxy, %s', async (_where, peer, headers) => {
+    const [one, other] = [client(), client()];
+    expect(await guess(peer, ...headers(one))).toBe(401);
+    expect(await guess(peer, ...headers(one))).toBe(429);
+    expect(await guess(one)).toBe(429);
+    expect(await guess(peer, ...headers(other))).toBe(401);
+  });
+
+  it.each(['2001:db8::1', '[2001:db8:0:1::1]', '[2001:db8:0:2::1]:443'])('may be that of IPv6: %s', async (address) => {
+    expect(await guess('127.0.0.1', address)).toBe(401);
+    expect(await guess(address.replaceAll(/^\[|\](?::443)?$/g, ''))).toBe(429);
+  });
+
+  it('is not read from the header of any other peer', async () => {
+    const peer = client();
+    expect(await guess(peer, client())).toBe(401);
+    expect(await guess(peer, client())).toBe(429);
+  });
+
+  it.each([
+    [[]],
+    [['']],
+    [['unknown']],
+    [['203.0.113.9, unknown']],
+    [['203.0.113.9, for=203.0.113.9']],
+    [['203.0.113.9:port']],
+    [['1']],
+    [['10.8.8.8']],
+  ])('is that of the proxy if the header names no other: %j', async (forwarded: string[]) => {
+    const proxy = forwarded[0] === '10.8.8.8' ? '10.8.8.8' : `10.7.7.${++guesses}`;
+    expect(await guess(proxy, ...forwarded)).toBe(401);
+    expect(await guess(proxy)).toBe(429);
+  });
+});
+
+it('X-Forwarded-For has no effect without TRUSTED_PROXIES', async () => {
+  const service = await Service.start({ AUTH_FAILURE_LIMIT: '1' });
+  const guess = (address: string) =>
+    service.send('/v1/pets', { headers: { ...withKey('guess').headers, 'X-Forwarded-For': address } });
+  expectError(await guess('192.0.2.1'), 'api_key_invalid');
+  expectError(await guess('192.0.2.2'), 'rate_limited');
+  await service.stop();
 });

@@ -49,6 +49,7 @@ http {
       proxy_http_version 1.1;
       proxy_set_header Connection $connection_upgrade;
       proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
       ${location}
     }
   }
@@ -70,6 +71,7 @@ defaults
   timeout client 60s
   timeout server 60s
   http-reuse always
+  option forwardfor
 frontend clients
   bind 127.0.0.1:${port}
   default_backend petstore

@@ -39,6 +39,8 @@ export class RequestContext {
     headers: IncomingHttpHeaders,
     /** The request target in origin-form, which identifies a cached response. */
     readonly target: string,
+    /** The IP address of the client, behind trusted proxies; empty if the connection is already lost. */
+    readonly address: string,
     /** The protocol error in the request, if there is one. */
     readonly error: ApiError | undefined,
     databaseTimeout: number,

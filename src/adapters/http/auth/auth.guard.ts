@@ -29,19 +29,21 @@ export class AuthGuard implements CanActivate {
     const request = host.getArgByIndex<Request>(0);
     const { context } = request;
     context.operation = this.reflector.get<string | undefined>(OperationId.KEY, host.getHandler());
-    const findKey = () => this.authenticator.authenticate(bearerToken(request), context.deadline);
-    context.key = await this.limits.authenticate(request, findKey);
+    const token = bearerToken(request);
+    const findKey = () => this.authenticator.authenticate(token, context.deadline);
+    context.key = await this.limits.authenticate(context.address, token, findKey);
     this.authenticator.noteUse(context.key, context.operation === 'getPet');
     await this.limits.countRequest(context.key, context);
     return true;
   }
 }
 
+/** The key that a request sends, which is empty if it has no valid form. */
 function bearerToken({ headers }: Request): string {
   const { authorization = '' } = headers;
   const token = BEARER.exec(authorization)?.[1];
   if (token !== undefined) return token;
-  if (/^bearer(?: |$)/i.test(authorization)) throw new KeyRejected('invalid');
+  if (/^bearer(?: |$)/i.test(authorization)) return '';
   const isElsewhere = authorization !== '' || headers['x-api-key'] !== undefined;
   throw new KeyRejected('missing', isElsewhere ? NOT_BEARER : undefined);
 }

@@ -8,7 +8,7 @@ import type { Settings } from '../../../settings.js';
 import type { Observer } from '../../observer.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';
-import type { Request, RequestContext } from '../request.js';
+import type { RequestContext } from '../request.js';
 import { type Limiter, SharedRedis } from './redis.js';
 
 /** What is limited: the requests of a key, or the failures of an address. */
@@ -64,15 +64,14 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /**
-   * Resolves and rejects as `findKey` does; rejects also with `rate_limited` if the address of the request has failed
-   * too often, unless that address has used the key successfully.
+   * Resolves and rejects as `findKey` does; rejects also with `rate_limited` if this address has sent too many wrong
+   * keys, unless it has used this one successfully.
    */
-  async authenticate(request: Request, findKey: () => Promise<ApiKey>): Promise<ApiKey> {
+  async authenticate(clientAddress: string, token: string, findKey: () => Promise<ApiKey>): Promise<ApiKey> {
     const limiter = this.failures;
     if (!limiter) return findKey();
-    const address = networkOf(request.socket.remoteAddress ?? '');
-    const { authorization = '' } = request.headers;
-    const pair = `${address} ${authorization.slice(authorization.lastIndexOf(' ') + 1)}`;
+    const address = networkOf(clientAddress);
+    const pair = `${address} ${token}`;
     const isTrusted = this.trusted.get(pair) ?? false;
     if (!isTrusted) await requireFewFailures(limiter, address);
     try {
@@ -83,8 +82,8 @@ export class RateLimits implements OnApplicationShutdown {
       return key;
     } catch (error) {
       if (error instanceof KeyRejected) {
-        // A trusted key that is rejected has been revoked or has expired. Nothing is known of one that is missing.
-        if (error.reason !== 'missing') this.trusted.delete(pair);
+        // A trusted key that is rejected has been revoked or has expired.
+        this.trusted.delete(pair);
         await consume(limiter, 'address', address);
       }
       throw error;
@@ -116,7 +115,7 @@ function rateLimited(limiter: Limiter, policy: Policy, result: RateLimiterRes): 
   const rule =
     policy === 'key'
       ? `This API key may make ${points} requests in a minute`
-      : `An address may fail to authenticate ${points} times in a minute`;
+      : `An address may send ${points} wrong API keys in a minute`;
   const message = `${rule}; try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
   const headers = headersOf(limiter, policy, result);
   return new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
@@ -132,7 +131,6 @@ const secondsLeft = ({ msBeforeNext }: RateLimiterRes): number => Math.max(1, Ma
 
 /** An IPv4 address, or the first 64 bits of an IPv6 address, because a client has all addresses with the same ones. */
 function networkOf(address: string): string {
-  const unmapped = address.replace(/^::ffff:(?=[\d.]+$)/i, '');
-  const zeros = ':0'.repeat(9 - unmapped.split(':').length);
-  return unmapped.replace('::', `${zeros}:`).split(':').slice(0, 4).join(':');
+  const zeros = ':0'.repeat(9 - address.split(':').length);
+  return address.replace('::', `${zeros}:`).split(':').slice(0, 4).join(':');
 }

@@ -7,6 +7,7 @@ import type { Settings } from '../../../settings.js';
 import { ApiError } from '../errors/api-error.js';
 import { MAX_HEAD } from '../errors/error-code.js';
 import { type JsonResponse, sendJson } from '../json-response.js';
+import { clientAddress } from './client-address.js';
 import { ConnectionQueue } from './connection-queue.js';
 import {
   headError,
@@ -27,6 +28,7 @@ import { closeGracefully } from './shutdown.js';
  */
 export class PetStoreAdapter extends ExpressAdapter {
   private readonly queues = new Map<Socket, ConnectionQueue>();
+  private readonly addressOf: (request: Request) => string;
 
   constructor(private readonly settings: Settings) {
     const app = express();
@@ -35,6 +37,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     app.enable('strict routing');
     app.disable('x-powered-by');
     super(app);
+    this.addressOf = clientAddress(settings.TRUSTED_PROXIES);
   }
 
   override initHttpServer(): void {
@@ -100,7 +103,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     // `app.ts` passes it on.
     if (error) response.shouldKeepAlive = false;
     const target = error ? parsablePart(given) : routable(given);
-    request.context = new RequestContext(request.headers, target, error, databaseTimeout(this.settings));
+    const address = this.addressOf(request);
+    request.context = new RequestContext(request.headers, target, address, error, databaseTimeout(this.settings));
     // Express reads the target nowhere else.
     request.url = target;
     this.getInstance<express.Express>()(request, response);
