@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { KEY_RANDOM_LENGTH, keyText } from '../../src/domain/keys/api-key.js';
@@ -62,6 +65,42 @@ describe('limits of several workers', () => {
     await until(() => service.workers.length === 2 && !service.workers.includes(worker));
     expect(await statuses([service], 6, () => KEY)).toEqual(Array<number>(6).fill(429));
   });
+});
+
+it('the filter of docs/security.md finds the address of each wrong key, and nothing else, for fail2ban', async () => {
+  const variables = { AUTH_FAILURE_LIMIT: '2', RATE_LIMIT: '3', TRUSTED_PROXIES: 'loopback' };
+  const service = await serve({ ...variables, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
+  const send = async (address: string, authorization: string, target = '/v1/pets') => {
+    const headers = { 'X-Forwarded-For': address, ...(authorization && { Authorization: authorization }) };
+    return (await fetch(new URL(target, service.address), { headers })).status;
+  };
+  for (let i = 0; i < 4; i++) {
+    // Two wrong keys, and two guesses behind the limit.
+    expect(await send('192.0.2.1', 'Bearer guess')).toBe(i < 2 ? 401 : 429);
+    expect(await send('192.0.2.2', '', '/favicon.ico')).toBe(401);
+    expect(await send('192.0.2.3', 'Basic guess')).toBe(401);
+    expect(await send('192.0.2.4', `Bearer ${KEY}`)).toBe(i < 3 ? 200 : 429);
+  }
+  expect(await send('2001:db8::5', 'Bearer guess', '/%22,%22code%22:%22')).toBe(401);
+  expect(await send('192.0.2.6', 'Bearer guess', '/","code":"api_key_invalid","address":"192.0.2.7","ms":1,"')).toBe(
+    401,
+  );
+  const begun = Date.now();
+  await service.end('SIGTERM');
+  const [log, filter] = ['log', 'petstore.conf'].map((name) => join(folder().path, name)) as [string, string];
+  writeFileSync(log, service.log);
+  writeFileSync(
+    filter,
+    /^```ini\n(\[Definition\][^]*?)^```$/m.exec(readFileSync('docs/security.md', 'utf8'))?.[1] ?? '',
+  );
+  const found = execFileSync('fail2ban-regex', ['-o', '<ip> <time>', log, filter], { encoding: 'utf8' });
+  const hits = found
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' '));
+  expect(hits.map(([address]) => address)).toEqual([...Array<string>(4).fill('192.0.2.1'), '2001:db8::5', '192.0.2.6']);
+  // Whatever the time zone of the machine is.
+  for (const [, time] of hits) expect(Math.abs(Number(time) * 1_000 - begun)).toBeLessThan(60_000);
 });
 
 describe('limits in Redis', () => {

@@ -40,34 +40,50 @@ describe('the log of requests', () => {
       route: '/v1/pets',
       status: 200,
       key: 'test',
+      msg: 'GET /v1/pets 200',
     });
     expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(Date.parse(time as string)).toBeGreaterThanOrEqual(before);
     expect(ms).toBeGreaterThan(0);
   });
 
-  it('has no API key, no query, no body and no part of a path', async () => {
+  it('has no API key, no query, no body and no parameter of a path', async () => {
     const body = newPetJson({ name: `"${SECRET}"`, categoryId: '424242' });
     await service.add(body, { 'Idempotency-Key': SECRET });
     await service.add(newPetJson({ [SECRET]: '1' }));
-    for (const target of [`/v1/pets?status=${SECRET}`, `/v1/pets/${SECRET}`, `/${SECRET}`]) await service.send(target);
+    const targets = [`/v1/pets?status=${SECRET}`, `/v1/pets/${SECRET}`, `/nowhere?${SECRET}`, `/${service.key}/pets`];
+    for (const target of targets) await service.send(target);
     await service.send('/v1/pets', { key: false, headers: { Authorization: `Bearer ${SECRET}` } });
     await service.send('/v1/pets', { headers: { Authorization: `Bearer ${service.key}x` } });
     await service.send(`/v1/pets?key=${service.key}`, { key: false });
-    const statuses = (await requestLines(8)).map(({ status }) => status);
-    expect(statuses).toEqual([201, 400, 400, 404, 404, 401, 401, 401]);
+    const statuses = (await requestLines(9)).map(({ status }) => status);
+    expect(statuses).toEqual([201, 400, 400, 404, 404, 404, 401, 401, 401]);
     for (const secret of [SECRET, '424242', 'status=', service.key.slice(9)]) expect(log).not.toContain(secret);
   });
 
-  it('names the route by its template, and no key unless one was accepted', async () => {
+  it('names the route by its template, the code of an error, and no key unless one was accepted', async () => {
     await service.send('/v1/pets/17', { method: 'PROPFIND' });
     await service.send('/v1/pets', { key: false });
-    await service.send('/v1/nowhere');
+    await service.add('{');
     const [first, second, third] = await requestLines(3);
-    expect(first).toMatchObject({ method: 'PROPFIND', route: '/v1/pets/:petId', status: 405, key: 'test' });
-    expect(third).not.toHaveProperty('route');
-    expect(second).toMatchObject({ route: '/v1/pets', status: 401 });
-    expect(second).not.toHaveProperty('key');
+    const route = '/v1/pets/:petId';
+    expect(first).toMatchObject({ route, status: 405, key: 'test', msg: `PROPFIND ${route} 405` });
+    expect(first).not.toHaveProperty('address');
+    expect(second).toMatchObject({ route: '/v1/pets', code: 'api_key_missing', address: '127.0.0.1' });
+    for (const absent of ['key', 'path']) expect(second).not.toHaveProperty(absent);
+    expect(third).toMatchObject({ route: '/v1/pets', code: 'invalid_json', msg: 'POST /v1/pets 400' });
+  });
+
+  it.each([
+    ['/favicon.ico?x=1', '/favicon.ico'],
+    ['/a"b\\c<d>/%22%0a', '/a%22b%5Cc<d>/%22%0a'],
+    ['/%ff/%', '/%25ff/%25'],
+    [`//x${'%'.repeat(300)}`, `//x${'%25'.repeat(84)}%`],
+  ])('has the path of a request without a route, escaped and not too long: case %#', async (target, path) => {
+    await service.raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const [line] = await requestLines();
+    expect(line).toMatchObject({ path, status: 401, code: 'api_key_missing', msg: `GET ${path} 401` });
+    expect(line).not.toHaveProperty('route');
   });
 
   it('keeps the request id of the client, and no control characters', async () => {
@@ -79,14 +95,27 @@ describe('the log of requests', () => {
   });
 
   it.each([
-    ['cannot be parsed', 'NONSENSE\r\n\r\n', 400],
-    ['expects what cannot be met', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: the moon\r\n\r\n', 417],
-    ['does not arrive in time', 'GET /v1/pets HTTP/1.1\r\n', 408],
-  ])('has the status and the id of a request that %s', async (_what, request, status) => {
+    ['cannot be parsed', 'NONSENSE\r\n\r\n', 400, 'bad_request', 'Unparsed request 400'],
+    [
+      'expects what cannot be met',
+      'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: the moon\r\n\r\n',
+      417,
+      'expectation_failed',
+      'GET /v1/pets 417',
+    ],
+    ['does not arrive in time', 'GET /v1/pets HTTP/1.1\r\n', 408, 'request_timeout', 'Unparsed request 408'],
+    [
+      'has a malformed body',
+      'GET /health/live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx',
+      400,
+      'bad_request',
+      'GET /health/live 400',
+    ],
+  ])('has the status, id and code of a request that %s', async (_what, request, status, code, msg) => {
     const response = await service.raw(request, 3_000);
     expect(response).toContain(`HTTP/1.1 ${status} `);
     const id = /X-Request-Id: (\S+)/.exec(response)?.[1];
-    expect(await requestLines()).toMatchObject([{ request: id, status }]);
+    expect(await requestLines()).toMatchObject([{ request: id, status, code, msg }]);
   });
 
   it('says that a client has closed the connection before the response', async () => {
@@ -99,8 +128,8 @@ describe('the log of requests', () => {
     await until(() => connection.rest.includes('100 Continue'));
     connection.socket.resetAndDestroy();
     const [line] = await requestLines();
-    expect(line).toMatchObject({ method: 'POST', aborted: true });
-    expect(line).not.toHaveProperty('status');
+    expect(line).toMatchObject({ method: 'POST', aborted: true, msg: 'POST /v1/pets aborted' });
+    for (const absent of ['status', 'code']) expect(line).not.toHaveProperty(absent);
   });
 
   it('has nothing but a line at level info for a request that is rejected', async () => {
@@ -151,9 +180,18 @@ it('the log of a fault has the stack and the request id, and nothing of the pet'
 it('the log has a health check for whose response its client did not wait', () => {
   let text = '';
   const observer = new Log({ LOG_LEVEL: 'info', NODE_ENV: 'production' }, (line) => (text += line));
-  const check = { id: 'a', method: 'GET', route: '/health/ready', operation: 'other', duration: 1 };
-  observer.finish({ ...check, status: 200, aborted: false, key: undefined, span: undefined });
-  observer.finish({ ...check, status: 0, aborted: true, key: undefined, span: undefined });
+  const none = { path: undefined, code: undefined, key: undefined, span: undefined };
+  const check = {
+    ...none,
+    id: 'a',
+    method: 'GET',
+    route: '/health/ready',
+    address: '',
+    operation: 'other',
+    duration: 1,
+  };
+  observer.finish({ ...check, status: 200, aborted: false });
+  observer.finish({ ...check, status: 0, aborted: true });
   expect(linesOf(text)).toMatchObject([{ route: '/health/ready', aborted: true }]);
 });
 
@@ -166,7 +204,7 @@ it.each([
   [
     'info',
     'development',
-    /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request=\S+ method=GET route=\/v1\/pets status=200 [^\n]*\n$/,
+    /^\d\d:\d\d:\d\d\.\d{3} INFO {2}request=\S+ method=GET route=\/v1\/pets status=200 [^\n]* GET \/v1\/pets 200\n$/,
   ],
 ])('the level of the log %s in %s', async (LOG_LEVEL, NODE_ENV, expected) => {
   let text = '';

@@ -296,6 +296,7 @@ const INTEGRATION: readonly Requirement[] = [
   { program: 'redis-server', install: 'redis-server', folders: ['/usr/local/bin'] },
   { program: process.env.PETSTORE_BROWSER ?? 'chromium', install: 'chromium' },
   { program: 'curl', install: 'curl' },
+  { program: 'fail2ban-regex', install: 'fail2ban' },
   { program: 'python3', install: 'python3-minimal' },
   { program: 'openssl', install: 'openssl' },
   { program: 'pgbouncer', install: 'pgbouncer', folders: SBIN },

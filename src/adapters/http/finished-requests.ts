@@ -22,10 +22,14 @@ export function observeRequests(observers: readonly Observer[]) {
 
 function finishedRequest({ method, route, context }: Request, response: Response): FinishedRequest {
   const { path } = (route ?? {}) as { path?: string };
+  const isMatched = path !== undefined && path !== UNMATCHED;
   return {
     id: context.id,
     method,
-    route: path === UNMATCHED ? undefined : path,
+    route: isMatched ? path : undefined,
+    path: isMatched ? undefined : escapedPath(context.target),
+    address: context.address,
+    code: context.error?.code,
     operation: context.operation ?? 'other',
     status: response.headersSent ? response.statusCode : 0,
     duration: performance.now() - context.startedAt,
@@ -33,4 +37,11 @@ function finishedRequest({ method, route, context }: Request, response: Response
     aborted: !response.writableFinished,
     span: context.span,
   };
+}
+
+/** The first 256 characters of the path of a target, ready for JSON; an issued key in it is masked. */
+function escapedPath(target: string): string {
+  const path = target.split('?', 1)[0] ?? '';
+  const masked = path.replace(/pets_[0-9A-Za-z]{20,}/g, 'pets_***');
+  return masked.replace(/[^!-~]|["\\]/g, encodeURIComponent).slice(0, 256);
 }

@@ -41,8 +41,8 @@ export class RequestContext {
     readonly target: string,
     /** The IP address of the client, behind trusted proxies; empty if the connection is already lost. */
     readonly address: string,
-    /** The protocol error in the request, if there is one. */
-    readonly error: ApiError | undefined,
+    /** The error that is its response; when it is handled, the protocol error in the request, if there is one. */
+    public error: ApiError | undefined,
     databaseTimeout: number,
   ) {
     this.id = ACCEPTED_REQUEST_ID.exec(String(headers['x-request-id'] ?? ''))?.[0] ?? randomUUID();

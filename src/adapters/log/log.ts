@@ -32,20 +32,25 @@ export class Log implements LoggerService, Observer {
   }
 
   /** Logs a finished request, at debug if it is a successful health check, for which its client has waited. */
-  finish({ id, method, route, status, duration, key, aborted, span }: FinishedRequest): void {
+  finish(request: FinishedRequest): void {
+    const { id, method, route, path, status, duration, code, address, key, aborted, span } = request;
     const level = route?.startsWith('/health/') && status > 0 && status < 400 ? 'debug' : 'info';
     if (!this.pino.isLevelEnabled(level)) return;
     // Not by pino, which takes three times as long. Only the name of a key can have a character that must be escaped.
     let line = `{"level":"${level}","time":"${this.isoTime()}","request":"${id}"`;
     if (method !== undefined) line += `,"method":"${method}"`;
     if (route !== undefined) line += `,"route":"${route}"`;
+    else if (method !== undefined) line += `,"path":"${path}"`;
     if (status > 0) line += `,"status":${status}`;
+    if (code !== undefined) line += `,"code":"${code}"`;
+    if (status === 401 || status === 429) line += `,"address":"${address}"`;
     line += `,"ms":${Math.round(duration * 1000) / 1000}`;
     if (key !== undefined) line += `,"key":${JSON.stringify(key)}`;
     if (aborted) line += ',"aborted":true';
     const trace = span?.spanContext();
     if (trace) line += `,"trace_id":"${trace.traceId}","span_id":"${trace.spanId}"`;
-    this.output.write(`${line}}\n`);
+    const what = method === undefined ? 'Unparsed request' : `${method} ${route ?? path}`;
+    this.output.write(`${line},"msg":"${what} ${status > 0 ? status : 'aborted'}"}\n`);
   }
 
   info(message: string, fields: object): void {

@@ -23,9 +23,10 @@ export class ApiErrorFilter implements ExceptionFilter {
     const response = http.getResponse<Response>();
     // `ConnectionQueue.fail` has sent an error meanwhile, as the body was malformed: nothing can be sent after it.
     if (response.writableEnded && !request.complete) return;
-    const apiError = apiErrorOf(error);
-    if (apiError.code === 'internal_error') this.logger.error(error, { request: request.context.id });
-    if (!response.headersSent) sendError(response, apiError);
+    const { context } = request;
+    context.error = apiErrorOf(error);
+    if (context.error.code === 'internal_error') this.logger.error(error, { request: context.id });
+    if (!response.headersSent) sendError(response, context.error);
     // The client has received a part of another response.
     else if (!response.writableEnded) request.destroy();
   }

@@ -87,7 +87,10 @@ export class ConnectionQueue {
     latest.shouldKeepAlive = false;
     // If the response was sent before the whole body had arrived:
     if (!current && this.pending.length === 0) this.linger();
-    else if (latest === current && !latest.headersSent) sendError(latest, error);
+    else if (latest === current && !latest.headersSent) {
+      latest.req.context.error = error;
+      sendError(latest, error);
+    }
   }
 
   /** Makes the latest response the last one or, if its head has been sent, the response after it. */
