@@ -10,7 +10,7 @@ import { ApiKeyService } from './application/keys/api-key.service.js';
 import { Authenticator } from './application/keys/authenticator.js';
 import { PetRepository } from './application/pets/pet-repository.port.js';
 import { PetService } from './application/pets/pet.service.js';
-import type { Settings } from './settings.js';
+import { configuredKeys, type Settings } from './settings.js';
 
 /** The log, and metrics and traces, which are loaded only if configured: they cost start time and memory. */
 @Global()
@@ -40,8 +40,7 @@ export class ObserversModule {
 @Module({})
 export class ApplicationModule {
   static of(settings: Settings): DynamicModule {
-    const { DATABASE_URL, API_KEYS } = settings;
-    const authenticator = (keys: ApiKeyRepository) => new Authenticator(keys, API_KEYS);
+    const authenticator = (keys: ApiKeyRepository) => new Authenticator(keys, () => configuredKeys(settings));
     const apiKeyService = (keys: ApiKeyRepository) => new ApiKeyService(keys);
     const services = [
       { provide: PetService, useFactory: (pets: PetRepository) => new PetService(pets), inject: [PetRepository] },
@@ -50,7 +49,7 @@ export class ApplicationModule {
     ];
     return {
       module: ApplicationModule,
-      imports: [PersistenceModule.forUrl(DATABASE_URL, settings)],
+      imports: [PersistenceModule.forUrl(settings.DATABASE_URL, settings)],
       providers: [...services, ScheduledTasks],
       exports: services,
     };

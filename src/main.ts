@@ -9,7 +9,7 @@ import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetService } from './application/pets/pet.service.js';
-import { databaseUrlOf, loadEnvFile, readSetting, readSettings, settingFindings } from './settings.js';
+import { configuredKeys, databaseUrlOf, loadEnvFile, readSetting, readSettings, settingFindings } from './settings.js';
 
 // Commands import what they need: the primary of several workers, and the help, load almost nothing.
 
@@ -41,8 +41,9 @@ async function check(): Promise<Finding[]> {
   const findings = settingFindings();
   if (findings.some(({ state }) => state === 'fail')) return findings;
   const { inspectDatabase } = await import('./adapters/persistence/typeorm/maintenance/check.js');
-  const { DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS, RATE_LIMIT_URL } = readSettings();
-  findings.push(...(await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT, API_KEYS.length)));
+  const settings = readSettings();
+  const { DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL } = settings;
+  findings.push(...(await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT, configuredKeys(settings).length)));
   if (RATE_LIMIT_URL === undefined) return findings;
   const { redisFinding } = await import('./adapters/http/auth/redis.js');
   return [...findings, await redisFinding(RATE_LIMIT_URL)];

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { parseEnv } from 'node:util';
 import proxyAddr from 'proxy-addr';
@@ -73,12 +73,17 @@ function apiKeys(name: string, text: string): readonly string[] {
   return list(name, text, 'key', (key) => !/^(?=.{16,255}$)[A-Za-z0-9\-._~+/]+=*$/.test(key) && rule);
 }
 
-function apiKeysFile(name: string, path: string): readonly string[] {
-  if (path === '') return [];
-  let problem = 'is empty';
+/**
+ * The keys in a file, and its path if it can be read again, as a pipe cannot. Blank lines, and those that begin with #,
+ * are skipped.
+ */
+function apiKeysFile(name: string, path: string): { readonly path: string; readonly keys: readonly string[] } {
+  if (path === '') return { path, keys: [] };
+  let problem = 'has none';
   try {
-    const text = readFileSync(path, 'utf8').trim();
-    if (text !== '') return apiKeys(name, text);
+    const lines = readFileSync(path, 'utf8').split('\n');
+    const text = lines.filter((line) => !/^\s*(?:#|$)/.test(line)).join('\n');
+    if (text !== '') return { path: statSync(path).isFile() ? path : '', keys: apiKeys(name, text) };
   } catch (error) {
     if (error instanceof UsageError) throw error;
     problem = `cannot be read (${(error as NodeJS.ErrnoException).code})`;
@@ -150,10 +155,7 @@ export const SETTINGS = {
   STOP_TIMEOUT: { default: '10000', parse: milliseconds },
 } satisfies Readonly<Record<string, Setting<unknown>>>;
 
-/**
- * The parsed values by name; undefined if a setting is neither set nor has a default. `API_KEYS` includes the keys of
- * `API_KEYS_FILE`.
- */
+/** The parsed values by name; undefined if a setting is neither set nor has a default. */
 export type Settings = {
   readonly [N in keyof typeof SETTINGS]:
     ReturnType<(typeof SETTINGS)[N]['parse']> | ((typeof SETTINGS)[N] extends { default: string } ? never : undefined);
@@ -211,7 +213,6 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const collector = env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
   const settings = {
     ...given,
-    API_KEYS: [...given.API_KEYS, ...given.API_KEYS_FILE],
     isTraced: Boolean(collector) && env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true',
   };
   if (settings.WEB_CONCURRENCY > 1 && settings.DATABASE_URL.engine === 'memory') {
@@ -225,6 +226,11 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   return settings;
 }
 
+/** The API keys that are configured now: the file is read again. Throws `UsageError` as `readSettings` does. */
+export function configuredKeys({ API_KEYS, API_KEYS_FILE: { path, keys } }: Settings): readonly string[] {
+  return [...API_KEYS, ...(path === '' ? keys : apiKeysFile('API_KEYS_FILE', path).keys)];
+}
+
 /** Checks the settings for `petstore check`. A misspelt name is reported: a misspelt RATE_LIMIT would limit nothing. */
 export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[] {
   const misspelt = Object.keys(env).flatMap((given) => {
@@ -233,8 +239,9 @@ export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[]
     return near ? [warn(given, 'No setting has this name.', `Did you mean ${near}?`)] : [];
   });
   try {
-    const { API_KEYS, AUTH_FAILURE_LIMIT, PUBLIC_BASE_URL, TRUSTED_PROXIES } = readSettings(env);
-    const short = API_KEYS.filter((key) => key.length < 32).length;
+    const settings = readSettings(env);
+    const { AUTH_FAILURE_LIMIT, PUBLIC_BASE_URL, TRUSTED_PROXIES } = settings;
+    const short = configuredKeys(settings).filter((key) => key.length < 32).length;
     const found = `${short} configured with less than 32 characters.`;
     const advice = 'Keys of 32 random characters or more cannot be guessed; "petstore keys create" makes one.';
     const isBehindProxy = PUBLIC_BASE_URL.startsWith('https:');

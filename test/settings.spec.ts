@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { UsageError } from '../src/application/errors.js';
-import { readSettings, settingFindings, type Settings, SETTINGS } from '../src/settings.js';
+import { configuredKeys, readSettings, settingFindings, type Settings, SETTINGS } from '../src/settings.js';
 
 /** The variable, its default, valid texts with the values they mean, and invalid texts. */
 type Row = readonly [keyof Settings, unknown, Readonly<Record<string, unknown>>, readonly string[]];
@@ -78,7 +79,7 @@ const TABLE: readonly Row[] = [
     { [KEYS.join()]: KEYS, [` ${KEYS.join(' , ')} `]: KEYS },
     ['hunter2', 'hunter2-with-15', 'hunter2'.repeat(37), 'hunter2=in-the-middle', 'hunter2-and-ümläuts', ',', 'x,'],
   ],
-  ['API_KEYS_FILE', [], {}, ['/no/such/file', 'hunter2-hunter2-hunter2', '/']],
+  ['API_KEYS_FILE', { path: '', keys: [] }, {}, ['/no/such/file', 'hunter2-hunter2-hunter2', '/']],
   baseUrl('PUBLIC_BASE_URL'),
   baseUrl('PRODUCTION_BASE_URL'),
   baseUrl('STAGING_BASE_URL'),
@@ -259,15 +260,25 @@ describe('the settings', () => {
     expect(readSettings({ DATABASE_URL }).DATABASE_URL).toMatchObject({ tls: { mode: 'verify-ca', ca } });
   });
 
-  it('read API keys from a file, one per line, besides those of API_KEYS', () => {
+  it('read API keys from a file, one per line, without blank lines and comments, besides those of API_KEYS', () => {
     const [first = '', ...others] = KEYS;
-    for (const text of [others.join('\n'), `${others.join('\r\n')}\r\n\n`, others.join()]) {
-      expect(readSettings({ API_KEYS: first, API_KEYS_FILE: file(text) }).API_KEYS).toEqual(KEYS);
+    const comment = `\uFEFF# hunter2, and so on\n\n  \n\t# ${first}\n`;
+    for (const text of [others.join('\n'), `${comment}${others.join('\r\n')}\r\n\n#\n`, others.join()]) {
+      expect(configuredKeys(readSettings({ API_KEYS: first, API_KEYS_FILE: file(text) }))).toEqual(KEYS);
     }
   });
 
+  it('read a pipe of API keys once, as a shell hands one over', () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const writer = spawn('sh', ['-c', `echo ${KEYS[0]} > "${pipe}"`]);
+    const settings = readSettings({ API_KEYS_FILE: pipe });
+    expect(configuredKeys(settings)).toEqual([KEYS[0]]);
+    writer.kill();
+  });
+
   it('reject a file of API keys that is invalid, without repeating its content', () => {
-    for (const text of [`${KEYS[0]}\nhunter2`, '']) {
+    for (const text of [`${KEYS[0]}\nhunter2`, `# none\n${KEYS[0]} # hunter2`, '# hunter2\n', '']) {
       const message = rejection({ API_KEYS_FILE: file(text) });
       expect(message).toMatch(/^API_KEYS_FILE\b.{20,200}\.$/);
       expect(message).not.toContain('hunter2');

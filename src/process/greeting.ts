@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Log } from '../adapters/log/log.js';
 import { DatabaseUnavailable } from '../application/errors.js';
 import { ApiKeyService } from '../application/keys/api-key.service.js';
-import type { Settings } from '../settings.js';
+import { configuredKeys, type Settings } from '../settings.js';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const CREATE_KEY = 'petstore keys create --name NAME';
@@ -12,10 +12,9 @@ const CREATE_KEY = 'petstore keys create --name NAME';
  * unless one exists.
  */
 export async function greet(app: INestApplicationContext, address: string, settings: Settings, log: Log) {
-  const { NODE_ENV, API_KEYS } = settings;
   const [base, docs] = [`${address}/v1`, `${address}/docs`];
-  const keys = API_KEYS.length === 0 ? app.get(ApiKeyService) : undefined;
-  if (NODE_ENV === 'production') {
+  const keys = configuredKeys(settings).length === 0 ? app.get(ApiKeyService) : undefined;
+  if (settings.NODE_ENV === 'production') {
     log.info('The pet store is open.', { version: packageJson.version, address: base, docs });
     const stored = await keys?.list().catch(ignoreUnavailable);
     if (stored?.every(({ state }) => state !== 'valid'))

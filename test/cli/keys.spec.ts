@@ -13,7 +13,7 @@ describe('petstore keys', () => {
 
   beforeEach(async () => {
     command = new PetstoreCommand(await openStoreAt((await memory.create()).url));
-    authenticator = new Authenticator(command.store.keys, []);
+    authenticator = new Authenticator(command.store.keys, () => []);
   });
 
   afterEach(() => void jest.useRealTimers());

@@ -34,7 +34,7 @@ describe('the metrics of several workers', () => {
     expect(text).toContain(`petstore_request_duration_seconds_count{${labels}} 6\n`);
     expect(text).toContain(`petstore_request_duration_seconds_bucket{le="+Inf",${labels}} 6\n`);
     expect(text).toContain('petstore_commit_animals_sum 1\n');
-    expect(text).toContain('petstore_deprecated_calls_total{operation="getPet",key="configured-1"} 6\n');
+    expect(text).toContain('petstore_deprecated_calls_total{operation="getPet",key="configured-ac973a6a"} 6\n');
     expect(text).toMatch(/^petstore_build_info\{version="[^"]+"\} 1$/m);
     expect(text.match(/^# TYPE petstore_request_duration_seconds histogram$/gm)).toHaveLength(1);
     const [worker] = service.workers as [number];

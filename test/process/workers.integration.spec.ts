@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { cpSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '../support/connection.js';
 import { freshFolder } from '../support/fresh-folder.js';
@@ -96,5 +96,53 @@ describe('a worker that crashes', () => {
       await elsewhere.remove();
       rmSync(copy, { recursive: true });
     }
+  });
+});
+
+describe('a file of API keys that changes', () => {
+  const KEYS = ['first', 'second', 'third'].map((name) => `${name}-key-of-the-workers-test`);
+  /** Documented: within 10 s. */
+  const TIMEOUT = 10_000;
+
+  it('is read again by each worker, whether its link is swapped, or it is replaced, unless it is invalid', async () => {
+    const [first, second, third] = KEYS as [string, string, string];
+    const at = (name: string) => join(folder().path, name);
+    for (const [i, key] of KEYS.entries()) {
+      mkdirSync(at(`..${i}`));
+      writeFileSync(at(`..${i}/api-keys`), `# version ${i}\n${key}\n`);
+    }
+    /** As Kubernetes mounts a Secret: the file is a link into a folder, whose link is swapped. */
+    const swap = (version: number) => {
+      symlinkSync(`..${version}`, at('..new'));
+      renameSync(at('..new'), at('..data'));
+    };
+    swap(0);
+    symlinkSync('..data/api-keys', at('api-keys'));
+    const service = await folder().serve({ ...PRODUCTION, API_KEYS_FILE: at('api-keys') });
+    /** The keys that each one of these connections accepts; they lead to both workers. */
+    const connections = await Promise.all(Array.from({ length: 6 }, () => Connection.open(service.port)));
+    const accepted = async (key: string) => {
+      const statuses = new Set<number>();
+      for (const connection of connections) {
+        connection.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+        statuses.add((await connection.answer()).status);
+      }
+      return [...statuses].join();
+    };
+    const warnings = () => service.lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg);
+    expect([await accepted(first), await accepted(second)]).toEqual(['200', '401']);
+    swap(1);
+    await until(async () => (await accepted(second)) === '200' && (await accepted(first)) === '401', TIMEOUT);
+    writeFileSync(at('..1/api-keys'), 'too-short\n');
+    await until(() => warnings().length === 2, TIMEOUT);
+    expect(warnings()).toEqual(
+      Array(2).fill(expect.stringMatching(/^API_KEYS_FILE: key 1 must be 16 .* remain valid\.$/)),
+    );
+    expect([await accepted(KEY), await accepted(second)]).toEqual(['200', '200']);
+    writeFileSync(at('replacement'), third);
+    renameSync(at('replacement'), at('api-keys'));
+    await until(async () => (await accepted(third)) === '200' && (await accepted(second)) === '401', TIMEOUT);
+    expect(warnings()).toHaveLength(2);
+    for (const connection of connections) connection.destroy();
   });
 });

@@ -13,6 +13,8 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   private isStopping = false;
   /** The deletion that runs. */
   private deletion: Promise<void> | undefined;
+  /** Why the configured keys could not be read last time. */
+  private keysProblem: string | undefined;
 
   constructor(
     private readonly authenticator: Authenticator,
@@ -26,6 +28,7 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
       // A database that is stopped while it is idle, as some providers do, is not woken up each minute.
       setInterval(() => void (this.pets.hasNewIdempotencyKeys && this.deleteIdempotencyKeys()), 60_000).unref(),
       setInterval(() => void this.deleteIdempotencyKeys(), 3_600_000).unref(),
+      setInterval(() => this.reloadKeys(), 5_000).unref(),
       // Daily.
       setInterval(remindOfSunset, 86_400_000).unref(),
     );
@@ -44,6 +47,17 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
     return (this.deletion ??= attempt('Deleting expired idempotency keys', deleteAll).finally(
       () => (this.deletion = undefined),
     ));
+  }
+
+  private reloadKeys(): void {
+    try {
+      this.authenticator.reloadConfigured();
+      this.keysProblem = undefined;
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== this.keysProblem) logger.warn(`${message} The keys that were read before remain valid.`);
+      this.keysProblem = message;
+    }
   }
 
   private recordUses(): Promise<void> {

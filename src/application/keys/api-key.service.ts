@@ -1,4 +1,4 @@
-import { ApiKey, digestOf, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
+import { ApiKey, RESERVED, digestOf, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { UsageError } from '../errors.js';
 import { Finding, ok, warn } from '../finding.js';
@@ -28,6 +28,7 @@ export class ApiKeyService {
     if (!/^[\x21-\x7e]([\x20-\x7e]{0,62}[\x21-\x7e])?$/.test(name)) {
       throw new UsageError('The name of a key must be 1 to 64 printable ASCII characters, no space at either end.');
     }
+    if (RESERVED.test(name)) throw new UsageError(`Names such as "${name}" are those of configured keys.`);
     const issued = this.issue(name, lifetime);
     await this.keys.add(issued.key);
     return issued;

@@ -1,11 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import { ApiKey, digestOf, isIssuedKey, keyState } from '../../domain/keys/api-key.js';
+import { ApiKey, configuredName, digestOf, isIssuedKey, keyState } from '../../domain/keys/api-key.js';
 import { addUse, ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { KeyRejected } from '../errors.js';
 
 /** Checks the API keys of requests, and records their uses. */
 export class Authenticator {
-  private readonly configured: ReadonlyMap<string, ApiKey>;
+  /** The configured keys, by their digests. */
+  private configured: ReadonlyMap<string, ApiKey> = new Map();
+  private configuredTexts = '';
   /** Valid keys by their text, with the version of the database at which they were read. */
   private readonly cache = new LRUCache<string, { readonly key: ApiKey; readonly version: number | undefined }>({
     max: 10_000,
@@ -15,17 +17,26 @@ export class Authenticator {
   /** Uses that are not stored yet, by the digest of the key. */
   private readonly unrecorded = new Map<string, KeyUse>();
 
-  /** `texts` are those of the configured keys, which are valid but not stored. */
+  /** `readConfigured` returns the texts of the configured keys, which are valid but not stored. */
   constructor(
     private readonly keys: ApiKeyRepository,
-    texts: readonly string[],
+    private readonly readConfigured: () => readonly string[],
   ) {
+    this.reloadConfigured();
+  }
+
+  /** Reads the configured keys again, and from now on accepts these. If that throws, nothing changes. */
+  reloadConfigured(): void {
+    const texts = this.readConfigured();
+    if (texts.join() === this.configuredTexts) return;
     const unlimited = { prefix: '', createdAt: new Date(), expiresAt: null, revokedAt: null };
-    const configured = texts.map((text, i) => {
+    const configured = texts.map((text) => {
       const digest = digestOf(text);
-      return { digest, owner: digest, name: `configured-${i + 1}`, ...unlimited };
+      return { digest, owner: digest, name: configuredName(digest), ...unlimited };
     });
     this.configured = new Map(configured.map((key) => [key.digest, key]));
+    this.configuredTexts = texts.join();
+    this.cache.clear();
   }
 
   /**

@@ -37,6 +37,14 @@ export function retiredName(name: string): string {
   return `${name.slice(0, 60)}.old`;
 }
 
+/** The name of a configured key. */
+export function configuredName(digest: string): string {
+  return `configured-${digest.slice(0, 8)}`;
+}
+
+/** Such names are those of configured keys; no stored key may be given one. */
+export const RESERVED = /^configured-[0-9a-f]{8}$/;
+
 /** The prefix by which scanners for leaked secrets recognise a key. */
 export const KEY_MARK = 'pets_';
 

@@ -23,7 +23,7 @@ beforeEach(() => {
   setWallClock(START);
   keys = new MemoryApiKeyRepository();
   service = new ApiKeyService(keys);
-  authenticator = new Authenticator(keys, []);
+  authenticator = new Authenticator(keys, () => []);
 });
 
 describe('creating a key', () => {
@@ -39,9 +39,16 @@ describe('creating a key', () => {
     expect((await service.create('till')).text).not.toBe(text);
   });
 
-  it.each(['', ' shop', 'shop ', 'a'.repeat(65), 'a\nb', 'Zoë'])('rejects the name %j', async (name) => {
-    await expect(service.create(name)).rejects.toThrow(UsageError);
-    expect(await service.list()).toEqual([]);
+  it.each(['', ' shop', 'shop ', 'a'.repeat(65), 'a\nb', 'Zoë', 'configured-0a1b2c3d'])(
+    'rejects the name %j',
+    async (name) => {
+      await expect(service.create(name)).rejects.toThrow(UsageError);
+      expect(await service.list()).toEqual([]);
+    },
+  );
+
+  it.each(['configured-1', 'configured-shop'])('accepts the name %j, which no configured key has', async (name) => {
+    expect((await service.create(name)).key.name).toBe(name);
   });
 
   it('happens at the first start only', async () => {

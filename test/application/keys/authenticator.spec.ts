@@ -10,6 +10,9 @@ import { setWallClock } from '../../support/wall-clock.js';
 const START = Date.parse('2026-11-20T12:00:00Z');
 const DAY = 86_400_000;
 
+/** The name of the key `a-configured-key`. */
+const CONFIGURED = 'configured-7f2fadd6';
+
 /** Keys in memory that may be unavailable, and may have no version, as on a database server. */
 class TestKeys extends MemoryApiKeyRepository {
   available = true;
@@ -43,7 +46,7 @@ beforeEach(() => {
   setWallClock(START);
   keys = new TestKeys();
   service = new ApiKeyService(keys);
-  authenticator = new Authenticator(keys, []);
+  authenticator = new Authenticator(keys, () => []);
 });
 
 /** Why a key is rejected; fails if it is not. */
@@ -69,11 +72,26 @@ describe('authenticating', () => {
     expect(await reasonOf(foreign)).toBe('invalid');
   });
 
-  it('accepts configured keys of any form, by their places', async () => {
-    const configured = new Authenticator(keys, ['a-configured-key', 'another+configured/key==']);
-    expect((await configured.authenticate('a-configured-key')).name).toBe('configured-1');
-    expect((await configured.authenticate('another+configured/key==')).name).toBe('configured-2');
+  it('accepts configured keys of any form, named by their digests', async () => {
+    const configured = new Authenticator(keys, () => ['a-configured-key', 'another+configured/key==']);
+    expect((await configured.authenticate('a-configured-key')).name).toBe(CONFIGURED);
+    expect((await configured.authenticate('another+configured/key==')).name).toBe('configured-80e91480');
     expect(await reasonOf('a-configured-kez', configured)).toBe('invalid');
+  });
+
+  it('accepts the keys that are configured at the last reload, and no others, unless that fails', async () => {
+    let read = () => ['a-configured-key', 'another-configured-key'];
+    const configured = new Authenticator(keys, () => read());
+    await configured.authenticate('another-configured-key');
+    read = () => ['a-new-configured-key', 'a-configured-key'];
+    configured.reloadConfigured();
+    expect(await reasonOf('another-configured-key', configured)).toBe('invalid');
+    read = () => {
+      throw new Error('invalid');
+    };
+    expect(() => configured.reloadConfigured()).toThrow('invalid');
+    for (const key of ['a-new-configured-key', 'a-configured-key']) await configured.authenticate(key);
+    expect((await configured.authenticate('a-configured-key')).name).toBe(CONFIGURED);
   });
 
   it('rejects a key from the moment of its expiry on, also one that is cached', async () => {
@@ -82,7 +100,7 @@ describe('authenticating', () => {
     expect((await authenticator.authenticate(text)).name).toBe('shop');
     setWallClock(START + DAY);
     expect(await reasonOf(text)).toBe('expired');
-    expect(await reasonOf(text, new Authenticator(keys, []))).toBe('expired');
+    expect(await reasonOf(text, new Authenticator(keys, () => []))).toBe('expired');
   });
 
   it('rejects a key at once that another process on the same file has revoked, and caches all others', async () => {
@@ -131,7 +149,7 @@ describe('authenticating', () => {
 
 describe('the uses of a key', () => {
   it('are when it was last used, and how often for the deprecated operation, by the name that it has now', async () => {
-    const configured = new Authenticator(keys, ['a-configured-key']);
+    const configured = new Authenticator(keys, () => ['a-configured-key']);
     configured.noteUse(await configured.authenticate('a-configured-key'));
     const { key } = await service.create('shop');
     configured.noteUse(key);
@@ -142,7 +160,7 @@ describe('the uses of a key', () => {
     await configured.recordUses();
     await configured.recordUses();
     await service.rotate('shop', DAY);
-    expect(await keys.uses()).toMatchObject([{ name: 'configured-1', getPetCalls: 0 }, { getPetCalls: 1 }]);
+    expect(await keys.uses()).toMatchObject([{ name: CONFIGURED, getPetCalls: 0 }, { getPetCalls: 1 }]);
     expect(await service.callers()).toMatchObject([
       { name: 'shop.old', getPetCalls: 1, lastGetPetAt: new Date(START), lastUsedAt: new Date(Date.now()) },
     ]);
