@@ -1,7 +1,7 @@
 // Bundles the compiled modules with their packages: that halves the time of a start, and takes a fifth less memory and
 // an eighth less time for a request than 1,400 files. The modules are in `modules` of the folder that the argument
 // names. The folder becomes a package for `npm pack`, which depends only on the packages that are not bundled.
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { build } from 'esbuild';
@@ -55,10 +55,9 @@ writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest, null, 2));
 const packages = Object.keys(metafile.inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
 const notices = [...new Set(packages)].sort().map((path) => {
   const { name, version, license } = readJson(join(path, 'package.json'));
-  const files = readdirSync(path).filter((file) => /^(?:licen[cs]e|notice|copying)/i.test(file));
-  return [`${name} ${version} (${license})`, ...files.map((file) => readFileSync(join(path, file), 'utf8'))].join(
-    '\n\n',
-  );
+  const files = readdirSync(path, { recursive: true }).filter((file) => /^(?:licen[cs]e|notice|copying)/i.test(file));
+  const texts = files.map((file) => join(path, file)).filter((file) => statSync(file).isFile());
+  return [`${name} ${version} (${license})`, ...texts.map((file) => readFileSync(file, 'utf8'))].join('\n\n');
 });
 writeFileSync(join(folder, 'licenses.txt'), notices.join(`\n\n${'-'.repeat(80)}\n\n`));
 cpSync('LICENSE', join(folder, 'LICENSE'));

@@ -42,7 +42,8 @@ async function check(): Promise<Finding[]> {
   if (findings.some(({ state }) => state === 'fail')) return findings;
   const { inspectDatabase } = await import('./adapters/persistence/typeorm/maintenance/check.js');
   const settings = readSettings();
-  const { DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL } = settings;
+  const { DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL, isTraced } = settings;
+  if (isTraced) findings.push(...(await (await import('./adapters/tracing/tracing.js')).tracingFindings()));
   findings.push(...(await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT, configuredKeys(settings).length)));
   if (RATE_LIMIT_URL === undefined) return findings;
   const { redisFinding } = await import('./adapters/http/auth/redis.js');

@@ -160,7 +160,7 @@ export type Settings = {
   readonly [N in keyof typeof SETTINGS]:
     ReturnType<(typeof SETTINGS)[N]['parse']> | ((typeof SETTINGS)[N] extends { default: string } ? never : undefined);
 } & {
-  /** Whether a collector of OpenTelemetry is set. Its SDK reads other variables of OpenTelemetry itself. */
+  /** Whether the variables of OpenTelemetry ask for traces. Its SDK reads all others itself. */
   readonly isTraced: boolean;
 };
 
@@ -210,10 +210,11 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const names = Object.keys(SETTINGS) as (keyof typeof SETTINGS)[];
   const parsed = names.map((name) => [name, readSetting(name, env)]);
   const given = Object.fromEntries(parsed) as Settings;
-  const collector = env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+  const { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_TRACES_EXPORTER } = env;
+  const exporter = OTEL_TRACES_EXPORTER || OTEL_EXPORTER_OTLP_ENDPOINT || OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || 'none';
   const settings = {
     ...given,
-    isTraced: Boolean(collector) && env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true',
+    isTraced: exporter.trim() !== 'none' && env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true',
   };
   if (settings.WEB_CONCURRENCY > 1 && settings.DATABASE_URL.engine === 'memory') {
     throw new UsageError(

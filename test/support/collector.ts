@@ -43,11 +43,20 @@ interface Sent {
 
 const KINDS = [undefined, 'INTERNAL', 'SERVER', 'CLIENT'] as const;
 
-/** A small OpenTelemetry collector: receives spans by OTLP over HTTP, as JSON, at `/v1/traces`. */
+/**
+ * A small OpenTelemetry collector: receives spans by OTLP over HTTP at `/v1/traces`, those in JSON one by one, and by the
+ * protocol of Zipkin at `/zipkin`.
+ */
 export class Collector {
   /** The spans that it has received, as text too. */
   readonly spans: CollectedSpan[] = [];
   text = '';
+
+  /** The media types of what it has received. */
+  readonly types = new Set<string | undefined>();
+
+  /** The spans that it has received by the protocol of Zipkin. */
+  zipkin: unknown[] = [];
 
   /** How it responds to a batch. */
   behaviour: 'accepts' | 'rejects' | 'hangs' = 'accepts';
@@ -62,9 +71,14 @@ export class Collector {
       request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
       request.on('end', () => {
         if (collector.behaviour === 'hangs') return;
-        if (collector.behaviour === 'rejects' || request.url !== '/v1/traces')
+        const isZipkin = request.url === '/zipkin';
+        if (collector.behaviour === 'rejects' || (request.url !== '/v1/traces' && !isZipkin))
           return void response.writeHead(403).end();
-        collector.receive(body);
+        const type = request.headers['content-type'];
+        collector.types.add(type);
+        if (isZipkin) collector.zipkin.push(...(JSON.parse(body) as unknown[]));
+        else if (type === 'application/json') collector.receive(body);
+        else collector.text += body;
         response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
       });
     });

@@ -45,6 +45,7 @@ export function describeTraces(kind: StoreKind): void {
       collector = await Collector.open();
       const settings = {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+        OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
         OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
       };
       // The SDK of OpenTelemetry reads the environment of the process.

@@ -7,7 +7,7 @@ import { mariadb, postgres } from '../support/stores.js';
 import { describeTraces } from './traces.contract.js';
 
 const KEY = 'key-of-the-tracing-test';
-const PRODUCTION = { NODE_ENV: 'production', API_KEYS: KEY };
+const PRODUCTION = { NODE_ENV: 'production', API_KEYS: KEY, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' };
 const LIST = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`;
 
 describeTraces(postgres);
@@ -23,10 +23,14 @@ describe('tracing', () => {
 
   afterEach(() => collector.close());
 
-  it('is off without a collector or if the SDK is disabled', async () => {
-    const disabled = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, OTEL_SDK_DISABLED: 'true' };
-    for (const variables of [PRODUCTION, { ...PRODUCTION, ...disabled }]) {
-      const service = await folder().serve(variables);
+  it('is off without a collector or exporter, or if the SDK is disabled', async () => {
+    const OTEL_EXPORTER_OTLP_ENDPOINT = collector.endpoint;
+    for (const variables of [
+      {},
+      { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SDK_DISABLED: 'true' },
+      { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_EXPORTER: 'none' },
+    ] as Record<string, string>[]) {
+      const service = await folder().serve({ ...PRODUCTION, ...variables });
       await Connection.ask(service.port, LIST);
       expect(await service.end('SIGTERM')).toBe(0);
       const [line] = service.lines.filter(({ route }) => route === '/v1/pets');
@@ -50,6 +54,55 @@ describe('tracing', () => {
     expect(others).toEqual([]);
     expect(span?.traceId).toBe('4bf92f3577b34da6a3ce929d0e0e4736');
     expect(span?.resource['service.name']).toBe('shop');
+  });
+
+  it('uses the exporter and the propagators of the standard variables', async () => {
+    const service = await folder().serve({
+      ...PRODUCTION,
+      ...{ OTEL_TRACES_EXPORTER: 'zipkin', OTEL_EXPORTER_ZIPKIN_ENDPOINT: `${collector.endpoint}/zipkin` },
+      ...{ OTEL_PROPAGATORS: 'b3', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint },
+    });
+    const [traceId, id] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'];
+    const headers = `b3: ${traceId}-${id}-1\r\ntraceparent: 00-${'1'.repeat(32)}-${'1'.repeat(16)}-01\r\n`;
+    await Connection.ask(service.port, LIST.replace('Host', `${headers}Host`));
+    expect(await service.end('SIGTERM')).toBe(0);
+    expect(collector.zipkin).toContainEqual(expect.objectContaining({ traceId, parentId: id, name: 'GET /v1/pets' }));
+    expect(collector.spans).toEqual([]);
+  });
+
+  it('sends spans by the default protocol, protobuf, too', async () => {
+    const service = await folder().serve({
+      ...{ ...PRODUCTION, OTEL_EXPORTER_OTLP_PROTOCOL: '', OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint },
+    });
+    await Connection.ask(service.port, LIST);
+    expect(await service.end('SIGTERM')).toBe(0);
+    expect(collector.types).toEqual(new Set(['application/x-protobuf']));
+    expect(collector.text).toContain('GET /v1/pets');
+  });
+
+  it.each([
+    ['OTEL_TRACES_EXPORTER', 'carrier-pigeon'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'thrift'],
+    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'thrift'],
+    ['OTEL_PROPAGATORS', 'tracecontext,xray'],
+    ['OTEL_TRACES_SAMPLER', 'sometimes'],
+    ['OTEL_TRACES_SAMPLER_ARG', '2'],
+    ['OTEL_BSP_SCHEDULE_DELAY', 'soon'],
+  ])('warns of a value of %s that is not supported, as check does', async (name, value) => {
+    const variables = {
+      ...{ ...PRODUCTION, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint },
+      ...(name === 'OTEL_TRACES_SAMPLER_ARG' && { OTEL_TRACES_SAMPLER: 'traceidratio' }),
+      ...{ LOG_LEVEL: 'warn', DATABASE_URL: 'memory:', [name]: value },
+    };
+    // The SDK does not say which of two variables it has read.
+    const said = name.replace('OTEL_EXPORTER_OTLP_TRACES', '');
+    const { code, out } = await folder().run(['check'], variables);
+    expect([code, out.split('\n').filter((line) => line.includes(said)).length]).toEqual([0, 1]);
+    const service = folder().start(variables);
+    await service.greeted(/"part":"tracing"[^\n]*\n/);
+    expect(service.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining(said) }),
+    );
   });
 
   it('tells workers apart, and uses the name that is set', async () => {

@@ -12,50 +12,64 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { setGlobalErrorHandler } from '@opentelemetry/core';
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import {
-  defaultResource,
-  detectResources,
-  envDetector,
-  resourceFromAttributes,
-  serviceInstanceIdDetector,
-} from '@opentelemetry/resources';
-import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
+import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
+import { LRUCache } from 'lru-cache';
+import { type Finding, warn } from '../../application/finding.js';
 import type { FinishedRequest, Observer } from '../observer.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 /** How long a shutdown waits for the collector to accept the last spans, in milliseconds. */
 const FLUSH_TIMEOUT = 500;
 
-/** The minimum time between two warnings, in milliseconds: a collector that is down fails every batch of spans. */
-const WARNING_INTERVAL = 60_000;
-
 const SERVICE = { [semconv.ATTR_SERVICE_NAME]: 'petstore', [semconv.ATTR_SERVICE_VERSION]: packageJson.version };
 
 const logger = new Logger('tracing');
-let warnedAt = -Infinity;
+
+/** Each for a minute: a collector that is down fails every batch of spans. */
+const warnings = new LRUCache<string, true>({ max: 100, ttl: 60_000 });
 
 const ignore = () => undefined;
-diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore });
-setGlobalErrorHandler(warn);
 
-/** Traces requests, commits and queries with the OpenTelemetry SDK, which reads its `OTEL_*` variables itself. */
-export class Tracing implements Observer, OnApplicationShutdown {
-  private readonly provider = new NodeTracerProvider({
-    resource: defaultResource()
-      .merge(resourceFromAttributes(SERVICE))
-      .merge(detectResources({ detectors: [envDetector, serviceInstanceIdDetector] })),
-    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+/** Starts the SDK of OpenTelemetry, which reads the variables of its specification. `warn` gets what is wrong. */
+function startSdk(warn: (text: string) => void): NodeSDK {
+  const sdk = new NodeSDK({
+    resource: resources.defaultResource().merge(resources.resourceFromAttributes(SERVICE)),
+    resourceDetectors: [resources.envDetector, resources.serviceInstanceIdDetector],
+    // The service serves metrics and writes its log itself.
+    metricReaders: [],
+    logRecordProcessors: [],
   });
-  private readonly tracer = this.provider.getTracer('petstore', packageJson.version);
+  const report = (trouble: unknown) => {
+    const text = trouble instanceof Error ? trouble.message : String(trouble);
+    // Two of its warnings do not name their variables.
+    const named = text.replace(/^(?=Propagator )/, 'OTEL_PROPAGATORS: ');
+    warn(named.replace(/^(?=Unsupported .* protocol)/, 'OTEL_EXPORTER_OTLP_PROTOCOL or …_TRACES_PROTOCOL: '));
+  };
+  const diagLogger = { error: report, warn: report, info: ignore, debug: ignore, verbose: ignore };
+  // Instead of the one that the constructor has set if OTEL_LOG_LEVEL is set.
+  diag.setLogger(diagLogger, { suppressOverrideMessage: true });
+  core.setGlobalErrorHandler(report);
+  sdk.start();
+  return sdk;
+}
+
+/** What the SDK says about the values of its variables, for `petstore check`. */
+export async function tracingFindings(): Promise<Finding[]> {
+  const texts: string[] = [];
+  await startSdk((text) => texts.push(text)).shutdown();
+  return texts.map((text) => warn('OpenTelemetry', text, 'See "Traces" in docs/observability.md.'));
+}
+
+/** Traces requests, commits and queries. */
+export class Tracing implements Observer, OnApplicationShutdown {
+  private readonly sdk = startSdk(logWarning);
+  private readonly tracer = trace.getTracer('petstore', packageJson.version);
   private readonly system: string;
 
   /** `engine` is the scheme of the database URL. */
   constructor(engine: string) {
     this.system = engine === 'postgres' ? semconv.DB_SYSTEM_NAME_VALUE_POSTGRESQL : engine;
-    this.provider.register();
   }
 
   /** Handles a request in a span, a child of the client's. Health checks are not traced. */
@@ -68,9 +82,9 @@ export class Tracing implements Observer, OnApplicationShutdown {
       [semconv.ATTR_URL_PATH]: path,
     };
     const parent = propagation.extract(ROOT_CONTEXT, headers);
-    const span = this.tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
     // Of one that is not sampled the log names no trace, which nobody could find.
-    context.with(trace.setSpan(parent, span), () => handle(span.isRecording() ? span : undefined));
+    const inSpan = (span: Span) => handle(span.isRecording() ? span : undefined);
+    this.tracer.startActiveSpan(method, { kind: SpanKind.SERVER, attributes }, parent, inSpan);
   }
 
   /** Ends the span of a request. */
@@ -95,10 +109,11 @@ export class Tracing implements Observer, OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    const late = delay(FLUSH_TIMEOUT, undefined, { ref: false }).then(() => {
-      throw new Error(`The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`);
-    });
-    await Promise.race([this.provider.shutdown(), late]).catch(warn);
+    const late = `The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`;
+    const flushed = Promise.race([this.sdk.shutdown(), delay(FLUSH_TIMEOUT, late, { ref: false })]);
+    const problem = await flushed.catch(({ message }: Error) => message);
+    if (problem !== undefined) logWarning(problem);
+    trace.disable();
   }
 
   /** Runs in a child of the active span; without a span if none is active, or its request has finished. */
@@ -122,9 +137,8 @@ function fail(span: Span, type: string): void {
   span.setAttribute(semconv.ATTR_ERROR_TYPE, type).setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** Logs a warning or an error of the SDK. */
-function warn(trouble: unknown): void {
-  if (performance.now() < warnedAt + WARNING_INTERVAL) return;
-  warnedAt = performance.now();
-  logger.warn(`OpenTelemetry: ${trouble instanceof Error ? trouble.message : String(trouble)}`);
+function logWarning(text: string): void {
+  if (warnings.has(text)) return;
+  warnings.set(text, true);
+  logger.warn(`OpenTelemetry: ${text}`);
 }
