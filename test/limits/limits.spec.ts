@@ -50,6 +50,19 @@ describe('the window of a limit', () => {
     expect([accepted.status, accepted.headers.ratelimit]).toEqual([200, '"key";r=1;t=60']);
   });
 
+  it('is never said to be longer than a minute, though the clock is set back', async () => {
+    for (let i = 0; i < 2; i++) {
+      await service.send('/v1/pets');
+      await service.send('/v1/pets', withKey('guess'));
+    }
+    jest.setSystemTime(Date.now() - 60 * WINDOW);
+    for (const ask of [{}, withKey('guess')]) {
+      const { headers, body } = await service.send('/v1/pets', ask);
+      expect([headers['retry-after'], headers.ratelimit]).toEqual(['60', expect.stringMatching(/;r=0;t=60$/)]);
+      expect(body).toContain('in 60 seconds');
+    }
+  });
+
   it('of failures ends a minute after the first', async () => {
     for (const path of ['/v1/pets', '/v1/nowhere'])
       expectError(await service.send(path, withKey('guess')), 'api_key_invalid');

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newPetJson } from '../support/fields.js';
+import { OPERATIONS } from '../support/operations.js';
 import { freePort } from '../support/servers.js';
 import { Service } from '../support/service.js';
 import { rawQuery } from '../stores/raw-query.js';
@@ -26,6 +27,17 @@ export function describeMetrics(kind: StoreKind): void {
     });
 
     const read = async () => (await fetch(address)).text();
+
+    it('begin with series of server errors at 0, so that the first error is an increase', async () => {
+      const text = await read();
+      for (const { name } of [...OPERATIONS, { name: 'other' }]) {
+        for (const status of [500, 503]) {
+          const labels = `operation="${name}",status="${status}"`;
+          expect(text).toContain(`petstore_request_duration_seconds_count{${labels}} 0\n`);
+          expect(text).toContain(`petstore_request_duration_seconds_bucket{le="+Inf",${labels}} 0\n`);
+        }
+      }
+    });
 
     it('count requests by operation and status, and the time they took', async () => {
       await service.add(newPetJson());
@@ -87,7 +99,9 @@ export function describeMetrics(kind: StoreKind): void {
     it('are at /metrics of a port of their own, and nowhere else', async () => {
       const { status, headers } = await fetch(address, { method: 'HEAD' });
       expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
-      expect((await fetch(new URL('/', address))).status).toBe(404);
+      expect((await fetch(`${address}?x=1`)).status).toBe(200);
+      for (const other of ['/', '/metrics/', '/metricsx?/metrics'])
+        expect((await fetch(new URL(other, address))).status).toBe(404);
       expect((await service.send('/metrics')).status).toBe(404);
     });
   });

@@ -37,14 +37,21 @@ describe('the metrics of several workers', () => {
     expect(text).toContain('petstore_deprecated_calls_total{operation="getPet",key="configured-ac973a6a"} 6\n');
     expect(text).toMatch(/^petstore_build_info\{version="[^"]+"\} 1$/m);
     expect(text.match(/^# TYPE petstore_request_duration_seconds histogram$/gm)).toHaveLength(1);
-    const [worker] = service.workers as [number];
     const sums = (metrics: string) => metrics.match(/^petstore_(?:request|commit|deprecated).*/gm);
-    process.kill(worker, 'SIGSTOP');
-    const stopped = await read(port);
-    process.kill(worker, 'SIGKILL');
-    // No sum falls, which Prometheus would take for a reset.
-    for (const each of [stopped, await read(port)]) expect(sums(each.text)).toEqual(sums(text));
-    await until(() => service.workers.length === 2 && !service.workers.includes(worker));
+    const started = (metrics: string) => Number(/^process_start_time_seconds (\d+)$/m.exec(metrics)?.[1]);
+    expect(Math.abs(started(text) - Date.now() / 1000)).toBeLessThan(60);
+    // Each crashes, and then one that has replaced it.
+    for (let crash = 0; crash < 3; crash++) {
+      const [worker] = service.workers as [number];
+      process.kill(worker, 'SIGSTOP');
+      const stopped = await read(port);
+      process.kill(worker, 'SIGKILL');
+      await until(() => service.workers.length === 2 && !service.workers.includes(worker));
+      await until(async () => started((await read(port)).text) > started(text));
+      // No sum falls, which Prometheus would take for a reset, although several read at once.
+      const reads = await Promise.all([read(port), read(port), read(port)]);
+      for (const each of [stopped, ...reads]) expect(sums(each.text)).toEqual(sums(text));
+    }
     expect(await service.end('SIGTERM')).toBe(0);
   });
 });

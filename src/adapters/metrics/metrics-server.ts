@@ -23,7 +23,7 @@ export async function serveMetrics(
   report: Report,
 ): Promise<Server> {
   const server = createServer(({ url }, response) => {
-    if (url !== '/metrics') response.writeHead(404).end();
+    if (url?.split('?', 1)[0] !== '/metrics') response.writeHead(404).end();
     else {
       const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE };
       const send = (text: string) => response.writeHead(200, headers).end(text);
@@ -44,18 +44,28 @@ export function sendMetrics(registry: Registry, report: Report): void {
   process.on('message', (message) => message === METRICS && void send().catch(report));
 }
 
-/** What each worker has sent last, by its id. Prometheus would take a sum that falls for a reset of the counter. */
+/** What each worker has sent last, by its id. */
 const latest = new Map<number, Metrics>();
 
-/** The metrics of all workers, aggregated. Those that have exited count too, without their gauges. */
+/**
+ * The sum of what the workers that have exited have sent last, without gauges: Prometheus would take a sum that falls
+ * for a reset of the counter.
+ */
+let exited: Promise<Metrics> = Promise.resolve([]);
+
+/** The metrics of all workers, aggregated, those that have exited included. */
 export async function clusterMetrics(): Promise<string> {
   // `AggregatorRegistry.clusterMetrics()` waits 5 seconds and then fails if one worker does not answer.
   const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
   await Promise.all(workers.map(update));
-  const all = [...latest].map(([id, metrics]) =>
-    cluster.workers?.[id] ? metrics : metrics.filter(({ type }) => String(type) !== 'gauge'),
-  );
-  return AggregatorRegistry.aggregate(all).metrics();
+  for (const [id, metrics] of latest) {
+    if (cluster.workers?.[id]) continue;
+    latest.delete(id);
+    const counts = metrics.filter(({ type }) => String(type) !== 'gauge');
+    exited = exited.then((sum) => AggregatorRegistry.aggregate([sum, counts]).getMetricsAsJSON());
+  }
+  const running = [...latest.values()];
+  return AggregatorRegistry.aggregate([await exited, ...running]).metrics();
 }
 
 async function update(worker: Worker): Promise<void> {

@@ -8,6 +8,9 @@ import packageJson from '../../../package.json' with { type: 'json' };
 
 const logger = new Logger('metrics');
 
+/** Those of `FinishedRequest`. */
+const OPERATIONS = ['listPets', 'createPet', 'getPet', 'other'];
+
 /** Buckets of durations, in seconds. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -49,6 +52,10 @@ export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationS
     private readonly host: string,
   ) {
     collectDefaultMetrics({ register: this.registry });
+    // The latest start of several workers, by which a restart can be seen; by default they have no such metric.
+    Object.assign(this.registry.getSingleMetric('process_start_time_seconds') ?? {}, { aggregator: 'max' });
+    // Prometheus cannot see the first increase of a series that does not begin at 0.
+    for (const operation of OPERATIONS) for (const status of [500, 503]) this.requests.zero({ operation, status });
     new Gauge({
       name: 'petstore_build_info',
       help: 'The version of the service; always 1.',

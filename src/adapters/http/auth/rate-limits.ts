@@ -127,7 +127,9 @@ function headersOf({ points }: Limiter, policy: Policy, result: RateLimiterRes):
   return ['RateLimit-Policy', rule, 'RateLimit', `"${policy}";r=${left};t=${secondsLeft(result)}`];
 }
 
-const secondsLeft = ({ msBeforeNext }: RateLimiterRes): number => Math.max(1, Math.ceil(msBeforeNext / 1000));
+/** At most the window: the limiter has ended it by then, but tells what is left by the clock, which may be set back. */
+const secondsLeft = ({ msBeforeNext }: RateLimiterRes): number =>
+  Math.min(WINDOW, Math.max(1, Math.ceil(msBeforeNext / 1000)));
 
 /** An IPv4 address, or the first 64 bits of an IPv6 address, because a client has all addresses with the same ones. */
 function networkOf(address: string): string {
