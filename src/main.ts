@@ -13,7 +13,15 @@ import { configuredKeys, databaseUrlOf, loadEnvFile, readSetting, readSettings, 
 
 // Commands import what they need: the primary of several workers, and the help, load almost nothing.
 
+/** What a command prints is its result; if a part is missing, the command has failed. */
+function failOutput({ code }: NodeJS.ErrnoException): void {
+  process.exitCode = 1;
+  process.stderr.write(`Standard output could not be written (${code}); part of the output is missing.\n`);
+}
+
 async function serve(): Promise<void> {
+  // Whoever has read the greeting or the log may go.
+  process.stdout.off('error', failOutput).on('error', () => undefined);
   const settings = readSettings();
   const isSupervisor = cluster.isPrimary && settings.WEB_CONCURRENCY > 1;
   if (isSupervisor) await (await import('./process/cluster.js')).supervise(settings);
@@ -70,10 +78,7 @@ function messageOf(error: Error): string {
 }
 
 process.stderr.on('error', () => undefined);
-process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  process.exitCode = 1;
-  process.stderr.write(`Standard output could not be written (${code}); part of the output is missing.\n`);
-});
+process.stdout.on('error', failOutput);
 try {
   const petstore = program({
     databaseUrl: configuredDatabase,

@@ -92,6 +92,15 @@ describe.each(['1', '2'])('the output of %s process(es)', (count) => {
     expect(await service.end('SIGTERM')).toBe(0);
   });
 
+  it('may lose its readers before the greeting, which is text outside production', async () => {
+    const port = await freePort();
+    const service = folder().start({ PORT: String(port), WEB_CONCURRENCY: count, API_KEYS: KEY });
+    service.process.stdout?.destroy();
+    await until(() => isServed(port));
+    expect(await service.end('SIGTERM')).toBe(0);
+    expect(service.log).toBe('');
+  });
+
   it('may be a full disk', async () => {
     const output = openSync('/dev/full', 'w');
     const port = await freePort();
