@@ -112,6 +112,13 @@ export default {
       to: { circular: true },
     },
     {
+      name: 'packages-are-declared',
+      comment: 'pnpm and Yarn install what package.json names; that npm also finds what those depend on is chance.',
+      severity: 'error',
+      from: {},
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
+    },
+    {
       name: 'nothing-unresolved',
       severity: 'error',
       from: {},

@@ -1,8 +1,9 @@
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY exec exec
 RUN npm ci --prefer-offline
-COPY tsconfig.json tsconfig.build.json bundle.mjs ormconfig.ts LICENSE ./
+COPY tsconfig.json tsconfig.build.json prepare.mjs build.mjs bundle.mjs ormconfig.ts LICENSE ./
 COPY src src
 RUN npm run build
 # dist/package.json names the packages that are not bundled: all others are removed.

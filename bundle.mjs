@@ -15,8 +15,7 @@ const EXTERNAL = ['ioredis', 'libsql', 'mysql2', 'pg', 'rate-limiter-flexible', 
 // A file that stayed the same would keep its old time, by which "npm start" decides whether to build.
 for (const name of ['chunks', 'src']) rmSync(join(folder, name), { recursive: true, force: true });
 const { metafile } = await build({
-  entryPoints: [join(modules, 'src/main.js'), join(modules, 'ormconfig.js')],
-  outbase: modules,
+  entryPoints: { 'src/main': join(modules, 'src/entry.js'), ormconfig: join(modules, 'ormconfig.js') },
   outdir: folder,
   bundle: true,
   splitting: true,

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import cluster from 'node:cluster';
 import { CommanderError } from 'commander';
 import type { Access, Services } from './adapters/cli/command-context.js';

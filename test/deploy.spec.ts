@@ -62,3 +62,8 @@ it('an instance gets more time to stop than it needs', () => {
   const unit = Number(/^TimeoutStopSec=(\d+)s$/m.exec(read('deploy/systemd/petstore.service'))?.[1]);
   expect(unit * 1_000).toBeGreaterThan(readSettings({}).STOP_TIMEOUT);
 });
+
+it('Yarn gets the versions that npm gets for the packages that need an older one', () => {
+  const { overrides, resolutions } = JSON.parse(read('package.json')) as Record<string, object>;
+  expect(overrides).toMatchObject(resolutions!);
+});

@@ -1,7 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { buildProgram } from '../support/program.js';
 import { RunningService } from '../support/working-folder.js';
@@ -11,6 +11,12 @@ describe('the packed program, installed where its sources are not', () => {
 
   const run = (command: string, ...args: string[]) =>
     execFileSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+  /** A PATH with this version of Node. */
+  function pathOf(version: string): string {
+    const name = `node-${process.platform}-${process.arch}@${version}`;
+    return dirname(run('npx', '--yes', `--package=${name}`, '-c', 'command -v node')) + delimiter + process.env.PATH;
+  }
 
   beforeAll(() => {
     const program = buildProgram();
@@ -30,18 +36,19 @@ describe('the packed program, installed where its sources are not', () => {
       expect(licenses).toMatch(new RegExp(`^${name} [\\d.]+ `, 'm'));
   });
 
+  it('says what it needs on Node 18', () => {
+    const env = { PATH: pathOf('18') };
+    const commands = [join(folder, 'bin', 'petstore'), resolve('prepare.mjs')];
+    const results = commands.map((path) => spawnSync('node', [path], { env, encoding: 'utf8' }));
+    const message = /^petstore needs Node 20\.19\.0 or later; this is 18\.\d+\.\d+\.\n$/;
+    for (const result of results) expect(result).toMatchObject({ status: 1, stderr: expect.stringMatching(message) });
+  }, 60_000);
+
   // On later ones all tests of `npm test` run in CI.
   it.each(['20', '22'])(
     'serves on Node %s',
     async (version) => {
-      const node = run(
-        'npx',
-        '--yes',
-        `--package=node-${process.platform}-${process.arch}@${version}`,
-        '-c',
-        'command -v node',
-      );
-      const PATH = dirname(node) + delimiter + process.env.PATH;
+      const PATH = pathOf(version);
       const empty = mkdtempSync(join(folder, 'empty-'));
       const service = new RunningService(
         spawn(join(folder, 'bin', 'petstore'), ['serve'], {

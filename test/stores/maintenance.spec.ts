@@ -203,13 +203,19 @@ describe('backup and restore', () => {
     expect(await names()).toEqual([]);
   });
 
+  /** In another process: to close a file releases the locks that this one has on it. */
+  function copyFolder(from: string, to: string): void {
+    const copy = 'fs.cpSync(process.argv[1], process.argv[2], { recursive: true })';
+    execFileSync(process.execPath, ['--eval', copy, from, to]);
+  }
+
   /**
    * Copies a folder before each call that changes the names of files or flushes them, as a kill would leave it there, and
    * at the end; returns how many copies there are so far.
    */
   function copyAtEachStep(of: string, hasLinks = true): () => number {
     let copies = 0;
-    const copyNow = () => execFileSync('cp', ['-r', of, join(folder, `killed-${copies++}`)]);
+    const copyNow = () => copyFolder(of, join(folder, `killed-${copies++}`));
     for (const name of ['linkSync', 'rmSync', 'renameSync', 'fsyncSync'] as const) {
       const original = fs[name] as (...args: unknown[]) => unknown;
       jest.spyOn(fs, name).mockImplementation((...args: unknown[]) => {
@@ -240,7 +246,7 @@ describe('backup and restore', () => {
     const opened = await addPets(1);
     // As after a crash: the fourth pet is in the log alone.
     const crashed = join(folder, 'crashed');
-    execFileSync('cp', ['-r', dirname(fileOf(store.url)), crashed]);
+    copyFolder(dirname(fileOf(store.url)), crashed);
     await opened.close();
     expect(readdirSync(crashed)).toContain('test.sqlite-wal');
     const copies = copyAtEachStep(crashed);
