@@ -51,6 +51,7 @@ describe('[short] the image of the Dockerfile', () => {
 
   it('contains the program and the packages that it loads, and nothing else', () => {
     expect(readdirSync(container.cwd).sort()).toEqual(['dist', 'node_modules', 'package.json']);
+    expect(existsSync(join(container.cwd, 'dist', 'sbom.cdx.json'))).toBe(true);
     const isInstalled = (name: string) => existsSync(join(container.cwd, 'node_modules', name));
     const needed = ['ioredis', 'libsql', 'mysql2', 'pg', 'rate-limiter-flexible', 'swagger-ui-dist'];
     expect([...needed, 'jest', 'typescript', 'typeorm'].filter(isInstalled)).toEqual(needed);

@@ -10,7 +10,7 @@ const BUN = `@oven/bun-${process.platform}-${process.arch}`;
 
 /** Where each has its program; bun is no program of Node. Yarn 1 exits with 1 at every signal, before the service. */
 const MANAGERS = [
-  { name: '[short] pnpm', packages: ['pnpm@10'], program: ['node', 'pnpm/bin/pnpm.cjs'], exitCode: 0 },
+  { name: 'pnpm', packages: ['pnpm@10'], program: ['node', 'pnpm/bin/pnpm.cjs'], exitCode: 0 },
   { name: 'Yarn 1', packages: ['yarn@1'], program: ['node', 'yarn/bin/yarn.js'], exitCode: 1 },
   {
     name: 'Yarn 4',
@@ -18,7 +18,7 @@ const MANAGERS = [
     program: ['node', '@yarnpkg/cli-dist/bin/yarn.js'],
     exitCode: 0,
   },
-  { name: 'bun', packages: [BUN], program: [`${BUN}/bin/bun`], exitCode: 0 },
+  { name: '[short] bun', packages: [BUN], program: [`${BUN}/bin/bun`], exitCode: 0 },
 ];
 
 let folder: string;
@@ -36,7 +36,7 @@ it.each(MANAGERS)('$name installs, starts and stops a clone', async ({ name, pac
     part === 'node' ? process.execPath : join(own, 'node_modules', part),
   );
   // Without CI, in which they install only what a lock file of theirs lists.
-  const env = { PATH: process.env.PATH, HOME: own, PORT: '0', DATABASE_URL: 'memory:' };
+  const env = { ...process.env, CI: undefined, PORT: '0', DATABASE_URL: 'memory:' };
   execFileSync(command, [...args, 'install'], { cwd: clone, env, stdio: 'pipe' });
   const service = new RunningService(
     spawn(command, [...args, 'run', 'start'], { cwd: clone, env, stdio: ['ignore', 'pipe', 'pipe'] }),

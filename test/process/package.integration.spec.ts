@@ -29,11 +29,19 @@ describe('the packed program, installed where its sources are not', () => {
 
   it('contains the program, its license and those of the bundled packages, and no other code', () => {
     const installed = join(folder, 'lib', 'node_modules', 'petstore');
-    const names = ['LICENSE', 'chunks', 'licenses.txt', 'node_modules', 'package.json', 'src'];
+    const names = ['LICENSE', 'chunks', 'licenses.txt', 'node_modules', 'package.json', 'sbom.cdx.json', 'src'];
     expect(readdirSync(installed).sort()).toEqual(names);
     const licenses = readFileSync(join(installed, 'licenses.txt'), 'utf8');
     for (const name of ['@nestjs/core', 'express', 'typeorm'])
       expect(licenses).toMatch(new RegExp(`^${name} [\\d.]+ `, 'm'));
+    // The build validates it against the schema of CycloneDX.
+    const sbom = readFileSync(join(installed, 'sbom.cdx.json'), 'utf8');
+    const { components } = JSON.parse(sbom) as { components: Record<'group' | 'name' | 'version', string>[] };
+    const listed = components.map(({ group, name, version }) => `${group ? `${group}/` : ''}${name} ${version}`);
+    const bundled = [...licenses.matchAll(/^([@\w./-]+ \d[\w.-]*) \(/gm)].map(([, name]) => name);
+    expect(bundled.length).toBeGreaterThan(100);
+    expect(listed).toEqual(expect.arrayContaining(bundled));
+    expect(sbom).not.toContain(resolve('.'));
   });
 
   it('says what it needs on Node 18', () => {
