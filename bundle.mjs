@@ -1,14 +1,16 @@
 // Bundles the compiled modules with their packages: that halves the time of a start, and takes a fifth less memory and
 // an eighth less time for a request than 1,400 files. The modules are in `modules` of the folder that the argument
 // names. The folder becomes a package for `npm pack`, which depends only on the packages that are not bundled.
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { argv } from 'node:process';
 import { cyclonedxEsbuildPlugin } from '@cyclonedx/cyclonedx-esbuild';
 import { build } from 'esbuild';
 
 const folder = argv[2] ?? 'dist';
 const modules = join(folder, 'modules');
+
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 
 /** Not of JavaScript alone, loaded only where it is configured, or loaded before all else. */
 const EXTERNAL = ['ioredis', 'libsql', 'mysql2', 'pg', 'rate-limiter-flexible', 'reflect-metadata', 'swagger-ui-dist'];
@@ -25,6 +27,8 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node20.19',
   metafile: true,
+  sourcemap: true,
+  sourcesContent: false,
   // Lists what is bundled, with versions and licenses, and fails if the list does not match the schema of CycloneDX.
   plugins: [
     cyclonedxEsbuildPlugin({
@@ -46,10 +50,19 @@ const { metafile } = await build({
   },
 });
 
+// The log names files of the project only. Packages have maps of wrong names, and those of the others are most of all.
+for (const path of Object.keys(metafile.outputs).filter((name) => name.endsWith('.map'))) {
+  const map = readJson(path);
+  map.sources = map.sources.map((source) => {
+    const name = relative('.', resolve(dirname(path), source));
+    return existsSync(name) && !name.includes('node_modules') ? name.replaceAll('\\', '/') : null;
+  });
+  if (map.sources.some(Boolean)) writeFileSync(path, JSON.stringify(map));
+  else rmSync(path);
+}
+
 // The docs page's own files, which its module looks for beside itself.
 cpSync('src/adapters/http/docs/assets', join(folder, 'chunks/assets'), { recursive: true });
-
-const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 
 const { name, version, description, type, license, engines, dependencies } = readJson('package.json');
 const manifest = {

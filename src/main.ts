@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import { CommanderError } from 'commander';
 import type { Access, Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
+import { sourceStack } from './adapters/log/source-stack.js';
 import { persistent } from './adapters/persistence/database-url.js';
 import { requireDatabase } from './adapters/persistence/sqlite-file.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
@@ -73,7 +74,7 @@ async function openApi(): Promise<string> {
 /** What the user can mend is one line; a fault of the program has its stack. */
 function messageOf(error: Error): string {
   const isExpected = error instanceof UsageError || error instanceof DatabaseUnavailable || 'syscall' in error;
-  return isExpected ? error.message : String(error.stack);
+  return isExpected ? error.message : sourceStack(error.stack);
 }
 
 process.stderr.on('error', () => undefined);

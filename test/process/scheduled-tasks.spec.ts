@@ -17,7 +17,7 @@ const deletions = jest.spyOn(pets, 'deleteIdempotencyKeys');
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
   deletions.mockClear();
-  tasks = new ScheduledTasks(new Authenticator(keys, []), service);
+  tasks = new ScheduledTasks(new Authenticator(keys, () => []), service);
   tasks.onModuleInit();
 });
 

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { newPetJson, petJson } from '../support/fields.js';
+import { rawQuery } from '../stores/raw-query.js';
 import { freshFolder } from '../support/fresh-folder.js';
+import { until } from '../support/working-folder.js';
 
 const folder = freshFolder();
 
@@ -29,4 +32,17 @@ it('the built program starts, serves and stops, and shows a key at the first sta
   for (const { path, text } of folder().files()) {
     expect([path, text.includes((key as string).slice(9))]).toEqual([path, false]);
   }
+});
+
+it('a stack in the log of production names files and lines of src', async () => {
+  const key = 'key-of-the-source-map-test-0123456789';
+  const service = await folder().serve({ NODE_ENV: 'production', API_KEYS: key });
+  await rawQuery(`sqlite:${folder().path}/data/petstore.sqlite`, 'ALTER TABLE pet RENAME TO pets');
+  expect((await service.send(key)).status).toBe(500);
+  await until(() => service.lines.some(({ level }) => level === 'error'));
+  const { msg } = service.lines.find(({ level }) => level === 'error')!;
+  const [, file = '', line] =
+    /\((src\/adapters\/persistence\/typeorm\/database\.ts):(\d+):\d+\)/.exec(String(msg)) ?? [];
+  expect(readFileSync(file, 'utf8').split('\n')[Number(line) - 1]).toContain('await');
+  expect(await service.end('SIGTERM')).toBe(0);
 });

@@ -2,6 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Settings } from '../../settings.js';
 import type { FinishedRequest, Observer } from '../observer.js';
+import { sourceStack } from './source-stack.js';
 import { openStdout } from './stdout.js';
 
 type LogSettings = Pick<Settings, 'LOG_LEVEL' | 'NODE_ENV'>;
@@ -83,8 +84,9 @@ export class Log implements LoggerService, Observer {
     const texts = more.filter((each) => typeof each === 'string');
     const fields = more.filter((each) => typeof each === 'object');
     // Of an error only the stack: drivers attach the statement and its values, such as the name of a pet.
-    const text = message instanceof Error ? message.stack : String(message);
-    this.pino[level](Object.assign({ part: texts.pop(), stack: texts.pop() }, ...fields), text);
+    const text = message instanceof Error ? sourceStack(message.stack) : String(message);
+    const [part, stack] = [texts.pop(), texts.pop()];
+    this.pino[level](Object.assign({ part, stack: stack && sourceStack(stack) }, ...fields), text);
   }
 }
 
