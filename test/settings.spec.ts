@@ -45,6 +45,8 @@ const TABLE: readonly Row[] = [
       'memory:': { name: 'DATABASE_URL', engine: 'memory' },
       'sqlite:data/a:b.sqlite': { engine: 'sqlite', file: 'data/a:b.sqlite' },
       'sqlite:///var/lib/pets.sqlite': { engine: 'sqlite', file: '/var/lib/pets.sqlite' },
+      'sqlite:C:\\data\\x.sqlite': { engine: 'sqlite', file: 'C:\\data\\x.sqlite' },
+      'sqlite:C:/data/x.sqlite': { engine: 'sqlite', file: 'C:/data/x.sqlite' },
       'postgres://me:p%40ss%2F%25@db/pets': { engine: 'postgres', user: 'me', password: 'p@ss/%', database: 'pets' },
       'postgresql://me@[::1]/pets?pool=3': { engine: 'postgres', host: '::1', port: 5432, pool: 3 },
       'postgres://me@db:6432/pets?sslmode=require': { port: 6432, tls: { mode: 'require' } },

@@ -161,7 +161,8 @@ export function databaseUrl(name: string, given: string): DatabaseUrl {
   if (text === 'memory:') return { name, engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
   // What begins with a scheme means something else to libsql; sqlite://data/x would be a folder of the root.
-  if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]*)?:|^\/\/[^/]/i.test(file)) return { name, engine: 'sqlite', file };
+  // One letter is a drive of Windows.
+  if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]+)?:|^\/\/[^/]/i.test(file)) return { name, engine: 'sqlite', file };
   if (text.startsWith('sqlite:'))
     throw new UsageError(
       `${name} must be sqlite:FILE, such as sqlite:./data/pets.sqlite or sqlite:///srv/pets.sqlite.`,

@@ -199,9 +199,11 @@ function lockWithoutLog(file: string): Libsql.Database {
   }
 }
 
-/** Flushes a file, or the names in a folder, to disk. */
+/** Flushes a file, or the names in a folder, to disk. Windows opens no folder, and flushes only what may be written. */
 function flush(path: string): void {
-  const opened = fs.openSync(path, 'r');
+  const isFolder = fs.statSync(path).isDirectory();
+  if (isFolder && process.platform === 'win32') return;
+  const opened = fs.openSync(path, isFolder ? 'r' : 'r+');
   fs.fsyncSync(opened);
   fs.closeSync(opened);
 }
