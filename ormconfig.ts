@@ -10,7 +10,7 @@ const url = createDatabaseFile(persistent(readSetting('DATABASE_URL')));
 const options = await withSource(dataSourceOptions(url), (source) => Promise.resolve(source.options));
 
 /**
- * For TypeORM's own commands on a build: `npx typeorm migration:show -d dist/ormconfig.js`, `:run`, `:revert`. They
+ * For TypeORM's own commands on a build: `npx --no typeorm migration:show -d dist/ormconfig.js`, `:run`, `:revert`. They
  * expect integers of SQLite that are numbers, which `prepareDatabase` makes bigints.
  */
 export default new DataSource({

@@ -2,9 +2,9 @@ import { expect, it } from '@jest/globals';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-const markdown = (folder: string) =>
+const markdown = (folder: string, end = '.md') =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
+    .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name));
 
 const PAGES = [...readdirSync('.').filter((name) => name.endsWith('.md')), ...markdown('docs')];
@@ -40,4 +40,10 @@ it('the README links to every page for users', () => {
   const readme = readFileSync('README.md', 'utf8');
   const pages = PAGES.filter((page) => /^docs\/[^/]+$/.test(page));
   expect(pages.filter((page) => !readme.includes(`](${page})`))).toEqual([]);
+});
+
+it('no command that is shown makes npx install a package of the name of this one', () => {
+  const pages = PAGES.filter((page) => page !== 'CHANGELOG.md');
+  const shown = [...pages, 'requests.http', ...markdown('src', '.ts')].map((page) => readFileSync(page, 'utf8')).join();
+  expect(shown.match(/npx (?!--no )(?:petstore|typeorm|husky|\$).*/g)).toBeNull();
 });

@@ -26,7 +26,7 @@ export async function greet(app: INestApplicationContext, address: string, setti
   const key = await keys?.createFirst().catch(ignoreUnavailable);
   const lines =
     key === undefined
-      ? [`Keys: "npx petstore keys list" lists the stored ones, "npx ${CREATE_KEY}" creates another.`]
+      ? [`Keys: "npx --no petstore keys list" lists the stored ones, "npx --no ${CREATE_KEY}" creates another.`]
       : [
           `Key:  ${key} (shown only once)`,
           `Keep: export KEY=${key}`,
