@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { endOfTurn } from '../../../application/turn.js';
+import { endOfTurn } from '../../event-loop.js';
 import { BUFFER_ENCODING } from '../body/read-body.js';
 import { ApiError, sendError } from '../errors/api-error.js';
 import type { Request } from '../request.js';

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { ClientError, databaseTimedOut } from '../../../application/errors.js';
-import { endOfTurn } from '../../../application/turn.js';
+import { endOfNextTurn } from '../../event-loop.js';
 import { observeCommit } from '../../observer.js';
 import { Database, WorkKind } from './database.js';
 import { RowsDiscarded } from './failures.js';
@@ -60,8 +60,7 @@ export class Batcher<Item, Result> {
   private async flush(): Promise<void> {
     if (this.inFlight >= this.maxInFlight) return;
     this.inFlight++;
-    await endOfTurn();
-    await endOfTurn();
+    await endOfNextTurn();
     const firstDeadline = this.pending[0]?.deadline ?? 0;
     const end = this.pending.findIndex(({ deadline }) => Math.abs(deadline - firstDeadline) > DEADLINE_SPREAD);
     const all = this.pending.splice(0, end < 0 ? MAX_BATCH : Math.min(end, MAX_BATCH));

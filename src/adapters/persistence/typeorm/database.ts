@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { DatabaseUnavailable, databaseTimedOut, quoted, UsageError } from '../../../application/errors.js';
-import { endOfTurn } from '../../../application/turn.js';
 import { databaseTimeout, withTimeout } from '../../../application/timeout.js';
 import type { Settings } from '../../../settings.js';
+import { OncePerTurn } from '../../event-loop.js';
 import { type Observer, observeQuery } from '../../observer.js';
 import { locationOf, PersistentUrl, SqliteUrl } from '../database-url.js';
 import { collectGarbage, createDatabaseFile, OpenFiles } from '../sqlite-file.js';
@@ -15,17 +15,11 @@ import { DIALECTS } from './dialects/dialects.js';
 import { asConnectFailure, failureMessage, failureOf, NotUsable, prepareConnection } from './failures.js';
 import { compareMigrations, migrate, requireRights } from './schema.js';
 
-/** How long to pause before work is retried, in milliseconds. */
-const RETRY_PAUSE = { conflict: 5, rowLocked: 50, unavailable: 50 };
-
-/** The longest pause between attempts to connect, each of which is twice the one before it; in milliseconds. */
-const MAX_PAUSE = 1_000;
-
 /** How often what SQLite has committed is moved from its log into its file, in milliseconds. */
 const CHECKPOINT_INTERVAL = 60_000;
 
 /** How often a read is retried after a connection has failed: others of the pool may fail too. */
-const RETRIES = 3;
+const READ_RETRIES = 3;
 
 export type DatabaseLimits = Pick<Settings, 'STATEMENT_TIMEOUT' | 'MAX_WAITING'> & {
   /** Whether only reads follow: then the schema stays as it is, and must be that of this release. */
@@ -52,8 +46,8 @@ export class Database {
   private readonly state: DatabaseState;
   private lastWrite: Promise<unknown> = Promise.resolve();
   private pending = 0;
-  private readVersion: (() => number) | undefined;
-  private latestVersion: number | undefined;
+  /** Of SQLite. A read takes a tenth of the time of a cached response. */
+  private latestVersion: OncePerTurn<number> | undefined;
   /** Those of SQLite. */
   private readonly files: OpenFiles | undefined;
   private areFilesMoved = false;
@@ -111,8 +105,7 @@ export class Database {
   }
 
   /**
-   * Runs work; again after a conflict, until the deadline while there is no connection to a server and, if it is a
-   * read, up to three times after a connection has failed. Without a deadline it is admitted as a request of its own.
+   * Runs work, if need be several times: see `consequenceOf`. Without a deadline, admits it as a request of its own.
    * The summary, such as `SELECT pet`, is for the observers.
    */
   run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
@@ -123,10 +116,7 @@ export class Database {
   /** See `PetRepository.version`. */
   version(): number | undefined {
     try {
-      // Read once per turn of the event loop: a read costs a tenth of a cached response.
-      if (this.latestVersion === undefined && this.readVersion)
-        void endOfTurn().then(() => (this.latestVersion = undefined));
-      return (this.latestVersion ??= this.readVersion?.());
+      return this.latestVersion?.get();
     } catch {
       // The read that follows rejects with the reason.
       return undefined;
@@ -160,15 +150,14 @@ export class Database {
     await this.state.close();
     await this.checkpoint();
     clearTimeout(this.checkpointTimer);
-    this.readVersion = undefined;
+    this.latestVersion = undefined;
     for (const source of [this.reads, this.writes]) if (source) await untilClosed(source.destroy());
     if (!this.dialect.isServer) await collectGarbage();
   }
 
+  /** Runs work, after each error again for as long as `consequenceOf` says so and there is time. */
   private async runWithRetries<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    let retriesLeft = kind === 'read' ? RETRIES : 0;
-    let pause = RETRY_PAUSE.unavailable;
-    while (true) {
+    for (let attempt = 1; ; attempt++) {
       let hasBegun = false;
       const begin: Work<T> = (manager) => {
         hasBegun = true;
@@ -178,21 +167,46 @@ export class Database {
         await this.state.open();
         return await this.runInOrder(kind, begin, deadline);
       } catch (error) {
-        const failure = failureOf(this.dialect, error);
-        // What fails before its first statement is never the fault of a request.
-        const isFaultOfRequest = hasBegun && (failure === undefined || failure === 'duplicate');
-        if (isFaultOfRequest || error instanceof DatabaseUnavailable) throw error;
-        const isConnecting = this.dialect.isServer && !hasBegun && !(error instanceof NotUsable);
-        const isLocked = failure === 'conflict' || failure === 'rowLocked';
-        const isRetried = isLocked || (failure === 'unavailable' && (isConnecting || retriesLeft-- > 0));
-        const wait = isLocked ? RETRY_PAUSE[failure] : pause;
-        if (!isRetried || performance.now() + wait >= deadline) throw this.unavailable(error);
-        if (isConnecting) pause = Math.min(2 * pause, MAX_PAUSE);
-        await delay(wait);
+        const consequence = this.consequenceOf(error, kind, hasBegun, attempt);
+        if (consequence === 'throw') throw error;
+        if (consequence === 'unavailable' || performance.now() + consequence >= deadline) throw this.unavailable(error);
+        await delay(consequence);
       }
     }
   }
 
+  /**
+   * What an error means for work that has begun, or failed before its first statement: to retry it after so many
+   * milliseconds, that the database is unavailable, or to throw the error.
+   */
+  private consequenceOf(
+    error: unknown,
+    kind: WorkKind,
+    hasBegun: boolean,
+    attempt: number,
+  ): number | 'unavailable' | 'throw' {
+    if (error instanceof DatabaseUnavailable) return 'throw';
+    switch (failureOf(this.dialect, error)) {
+      case 'conflict':
+        return 5;
+      case 'rowLocked':
+        return 50;
+      case 'unavailable': {
+        // Nothing was sent: a server that starts, wakes up or is full may accept the next connection.
+        const isConnecting = this.dialect.isServer && !hasBegun && !(error instanceof NotUsable);
+        if (isConnecting) return Math.min(25 * 2 ** attempt, 1_000);
+        // Nothing was changed: other connections of the pool may work.
+        return kind === 'read' && attempt <= READ_RETRIES ? 50 : 'unavailable';
+      }
+      case 'misconfigured':
+        return 'unavailable';
+      default:
+        // A statement is wrong; what fails before it is never the fault of a request.
+        return hasBegun ? 'throw' : 'unavailable';
+    }
+  }
+
+  /** Runs work at once or, on SQLite, after the writes before it. */
   private runInOrder<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     if (kind === 'read' || this.dialect.isServer) return this.runOnConnection(kind, work, deadline);
     // One write after the other, as all share one connection.
@@ -220,7 +234,7 @@ export class Database {
       if (error instanceof NotUsable) this.prepared = new WeakSet();
       throw error;
     } finally {
-      if (kind !== 'read') this.latestVersion = undefined;
+      if (kind !== 'read') this.latestVersion?.forget();
       await runner.release();
     }
   }
@@ -299,7 +313,7 @@ export class Database {
     }
     // SQLite's only connection for reads: it comes from no pool, so it need not be released.
     if (this.dialect.versionOf)
-      this.readVersion = this.dialect.versionOf(await this.reads.createQueryRunner().connect());
+      this.latestVersion = new OncePerTurn(this.dialect.versionOf(await this.reads.createQueryRunner().connect()));
   }
 
   private async openPool(): Promise<DataSource> {
