@@ -4,7 +4,7 @@ import { PetsController } from './adapters/http/pets/pets.controller.js';
 import type { Log } from './adapters/log/log.js';
 import { type Observer, OBSERVERS } from './adapters/observer.js';
 import { PersistenceModule } from './adapters/persistence/persistence.module.js';
-import { ScheduledTasks } from './adapters/schedule/scheduled-tasks.js';
+import { ScheduledTasks } from './adapters/scheduled-tasks.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { Authenticator } from './application/keys/authenticator.js';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
 import { requestKeyOf } from '../../src/adapters/persistence/typeorm/pets/pet-table.js';
-import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/schema.js';
+import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/migrate.js';
 import { IdempotencyInProgress, DatabaseUnavailable } from '../../src/application/errors.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
 import { freshStore } from '../support/fresh-store.js';

@@ -6,7 +6,7 @@ import { databaseUrl, type PersistentUrl } from '../../src/adapters/persistence/
 import { dataSourceOptions, withSource } from '../../src/adapters/persistence/typeorm/data-source.js';
 import { CreateTables1795132800000 } from '../../src/adapters/persistence/typeorm/migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from '../../src/adapters/persistence/typeorm/migrations/1795651200000-unique-key-names.js';
-import { migrate } from '../../src/adapters/persistence/typeorm/schema.js';
+import { migrate } from '../../src/adapters/persistence/typeorm/migrate.js';
 import { UsageError } from '../../src/application/errors.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { fingerprint } from '../../src/application/pets/pet.service.js';

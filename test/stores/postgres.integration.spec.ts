@@ -101,7 +101,7 @@ describe('PostgreSQL', () => {
     await (await openStoreAt(store.url)).close();
     const session = await connectTo(store.url);
     await session.query('BEGIN');
-    await session.query(postgresDialect.lockSchema);
+    await session.query(postgresDialect.lockMigrations);
     const copied = copy(source.url, store.url);
     // Longer than a request waits for a lock.
     await Promise.race([copied, delay(2_500)]);

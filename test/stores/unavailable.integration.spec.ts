@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
-import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/schema.js';
+import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/migrate.js';
 import { keyText } from '../../src/domain/keys/api-key.js';
 import { newPetJson } from '../support/fields.js';
 import { KEY, Ledger, pause } from '../support/ledger.js';

@@ -32,7 +32,7 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, url
     .command('migrate')
     .description('run the pending migrations of the database schema, as serve does')
     .action(async () => {
-      const { migrate, withDatabase } = await import('../persistence/typeorm/schema.js');
+      const { migrate, withDatabase } = await import('../persistence/typeorm/migrate.js');
       const names = await withDatabase(databaseUrl(), migrate);
       print(names.length > 0 ? names.map((name) => `Applied ${name}.`).join('\n') : 'The schema is up to date.');
     });

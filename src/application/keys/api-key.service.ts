@@ -1,7 +1,6 @@
 import { ApiKey, RESERVED, digestOf, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
 import { UsageError } from '../errors.js';
-import { Finding, ok, warn } from '../finding.js';
 
 /** A new key, and its text, which is not stored. */
 export interface IssuedKey {
@@ -111,12 +110,4 @@ export class ApiKeyService {
     const [prefix, revokedAt] = [keyPrefix(text), null];
     return { text, key: { digest, owner: owner ?? digest, name, prefix, createdAt, expiresAt, revokedAt } };
   }
-}
-
-/** Whether any API key is valid, stored or configured. */
-export function keyFinding(stored: readonly Parameters<typeof keyState>[0][], configured: number): Finding {
-  const valid = stored.filter((key) => keyState(key) === 'valid').length;
-  if (valid + configured > 0) return ok('API keys', `${valid} stored, ${configured} configured`);
-  const advice = '"petstore keys create --name NAME" creates one.';
-  return warn('API keys', 'There is no valid key, and so every request is 401.', advice);
 }

@@ -10,11 +10,11 @@ import {
   ApiSchema,
   getSchemaPath,
 } from '@nestjs/swagger';
+import { GET_PET_SUNSET } from '../../../application/pets/pet.service.js';
 import type { Pet, PetStatus } from '../../../domain/pets/pet.js';
 import { ApiErrorResponse, headerRefs, messages } from '../docs/responses.js';
 import { INT64, namedSchema } from '../docs/schemas.js';
 import { Operation } from '../operation.js';
-import { SUNSET } from './deprecation.js';
 import { NewPetDto, PET_STATUS } from './new-pet.dto.js';
 import { MAX_LIMIT, PAGE_QUERY } from './parameters.js';
 
@@ -133,7 +133,7 @@ Use \`GET /pets\` with the \`status\` filter instead.
 
 Returns one animal by its identifier.`,
   }),
-  ApiExtension('x-sunset', new Date(SUNSET).toISOString().slice(0, '2030-12-05'.length)),
+  ApiExtension('x-sunset', GET_PET_SUNSET.toISOString().slice(0, '2030-12-05'.length)),
   ApiParam({
     name: 'petId',
     description: 'Identifier of the animal to retrieve.',

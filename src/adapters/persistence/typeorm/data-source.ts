@@ -153,7 +153,7 @@ export async function openDataSource([options, next]: Attempts, ...statements: s
 }
 
 /** Settles as work of a command does. An error of the database becomes a `UsageError` that names the database. */
-export async function about<T>(url: PersistentUrl, work: Promise<T>): Promise<T> {
+export async function withDatabaseNamed<T>(url: PersistentUrl, work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {
     if (!(error instanceof QueryFailedError) && !failureOf(DIALECTS[url.engine], error)) throw error;
     throw new UsageError(failureMessage(url, error), { cause: error });

@@ -13,7 +13,7 @@ import { DatabaseState } from './database-state.js';
 import type { Dialect } from './dialects/dialect.js';
 import { DIALECTS } from './dialects/dialects.js';
 import { asConnectFailure, failureMessage, failureOf, NotUsable, prepareConnection } from './failures.js';
-import { compareMigrations, migrate, requireRights } from './schema.js';
+import { compareMigrations, migrate, requireRights } from './migrate.js';
 
 /** How often what SQLite has committed is moved from its log into its file, in milliseconds. */
 const CHECKPOINT_INTERVAL = 60_000;

@@ -108,7 +108,7 @@ export interface Dialect {
   /** Begins a transaction whose commit is durable. */
   readonly begin: string;
   /** Keeps other processes from migrating the schema until the transaction, or on MariaDB the connection, ends. */
-  readonly lockSchema: string;
+  readonly lockMigrations: string;
   /** Selects as `text` who may hold the locks of the tables. */
   readonly lockHolder: string;
   /** Selects a `Finding` for each way in which the database, with its schema, should be configured otherwise. */

@@ -42,7 +42,7 @@ export const mariadb: Dialect = {
   ],
 
   begin: 'START TRANSACTION',
-  lockSchema: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
+  lockMigrations: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,
   // Without the right PROCESS these are the connections of the same user only.
   lockHolder: `SELECT GROUP_CONCAT(CONCAT(user, '@', host, ' (id ', id, ')') ORDER BY time DESC SEPARATOR ' or ')
     AS text FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()`,

@@ -69,7 +69,7 @@ export const postgres: Dialect = {
   // A lock is waited for at most 2 seconds.
   begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000; SELECT ${DURABLE}`,
   // Waits for another process however long that takes, then sees what that did; for a table 2 seconds.
-  lockSchema: `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0;
+  lockMigrations: `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0;
     SELECT pg_advisory_xact_lock(1795132800); SET LOCAL lock_timeout = 2000`,
   lockHolder: `SELECT concat(usename, ' (pid ', pid, ', application ', application_name, ')') AS text
     FROM pg_locks JOIN pg_stat_activity USING (pid)

@@ -11,7 +11,7 @@ export const sqlite: Dialect = {
     NULL AS problem FROM pragma_synchronous`,
   begin: 'BEGIN IMMEDIATE',
   // TypeORM begins the transaction of migrations without the lock of a write; a write that changes nothing takes it.
-  lockSchema: 'PRAGMA user_version = 0',
+  lockMigrations: 'PRAGMA user_version = 0',
   lockHolder: `SELECT 'another process' AS text`,
   lastId: (table) => `SELECT max(seq) AS last FROM sqlite_sequence WHERE name = '${table}'`,
   continueIds: (table, last) => [

@@ -7,7 +7,7 @@ import { collectGarbage, createFolder, giveOwnerOf, requireDatabase } from '../.
 import { dataSourceOptions, withSource } from '../data-source.js';
 import { query } from '../dialects/dialects.js';
 import { driverMessage } from '../failures.js';
-import { requireAnyRelease, withDatabase } from '../schema.js';
+import { requireAnyRelease, withDatabase } from '../migrate.js';
 import { Contents, contentsOf } from './copy.js';
 
 /** In milliseconds: a day, after which an unfinished copy is that of a command which was killed. */

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { DataSource } from 'typeorm';
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
-import { keyFinding } from '../../../../application/keys/api-key.service.js';
+import { keyState } from '../../../../domain/keys/api-key.js';
 import { DatabaseUrl, isOnThisMachine } from '../../database-url.js';
 import { isEncrypted } from '../data-source.js';
 import { quoted } from '../../../../application/errors.js';
@@ -9,7 +9,7 @@ import { requireWritable } from '../../sqlite-file.js';
 import { dialectOf } from '../dialects/dialects.js';
 import { prepareConnection } from '../failures.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
-import { requireRights, schemaFinding, withDatabase } from '../schema.js';
+import { requireRights, schemaFinding, withDatabase } from '../migrate.js';
 
 const UNENCRYPTED = warn(
   'encryption',
@@ -76,4 +76,12 @@ function diskFindings(folder: string): Finding[] {
       ? [warn('file system', `${quoted(folder)} is on ${unsafe}.`, 'SQLite can lose data there: use a local disk.')]
       : []),
   ];
+}
+
+/** Whether any API key is valid, stored or configured. */
+function keyFinding(stored: readonly Parameters<typeof keyState>[0][], configured: number): Finding {
+  const valid = stored.filter((key) => keyState(key) === 'valid').length;
+  if (valid + configured > 0) return ok('API keys', `${valid} stored, ${configured} configured`);
+  const advice = '"petstore keys create --name NAME" creates one.';
+  return warn('API keys', 'There is no valid key, and so every request is 401.', advice);
 }

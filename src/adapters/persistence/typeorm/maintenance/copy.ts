@@ -2,11 +2,11 @@ import { DataSource, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { PersistentUrl } from '../../database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
-import { about } from '../data-source.js';
+import { withDatabaseNamed } from '../data-source.js';
 import { Dialect, insert } from '../dialects/dialect.js';
 import { dialectOf, query } from '../dialects/dialects.js';
 import { rowsOf, Run } from '../rows.js';
-import { migrate, requireSchema, withDatabase } from '../schema.js';
+import { migrate, requireSchema, withDatabase } from '../migrate.js';
 
 /** How many rows a database has. */
 export interface Contents {
@@ -22,15 +22,15 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Prom
   requireDatabase(from);
   const fill = (source: DataSource) =>
     withDatabase(to, async (target) => {
-      await about(from, requireSchema(source, 'The source'));
+      await withDatabaseNamed(from, requireSchema(source, 'The source'));
       await migrate(target);
       await requireSchema(target, 'The target');
       // Its connection is closed with the target, which rolls back what was not committed.
       const { manager } = target.createQueryRunner();
       await manager.query(dialectOf(target).begin);
       // Of two copies into one database the second waits, and then finds it filled.
-      await manager.query(dialectOf(target).lockSchema);
-      const onSource: Run = (write) => about(from, query(source.manager, write));
+      await manager.query(dialectOf(target).lockMigrations);
+      const onSource: Run = (write) => withDatabaseNamed(from, query(source.manager, write));
       const onTarget: Run = (write) => query(manager, write);
       for (const table of source.entityMetadatas) await copyTable(table, onSource, onTarget, dialectOf(target));
       const contents = await contentsOf(onTarget);

@@ -4,7 +4,7 @@ import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
 import { PersistentUrl } from '../database-url.js';
 import { createDatabaseFile } from '../sqlite-file.js';
-import { about, dataSourceOptions, withSource } from './data-source.js';
+import { withDatabaseNamed, dataSourceOptions, withSource } from './data-source.js';
 import { dialectOf } from './dialects/dialects.js';
 import { failureOf, prepareConnection } from './failures.js';
 
@@ -18,7 +18,7 @@ export async function withDatabase<T>(
   work: (source: DataSource) => Promise<T>,
   timeout?: number,
 ): Promise<T> {
-  return about(url, withSource(dataSourceOptions(createDatabaseFile(url), 1, timeout), work));
+  return withDatabaseNamed(url, withSource(dataSourceOptions(createDatabaseFile(url), 1, timeout), work));
 }
 
 /**
@@ -35,7 +35,7 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
   while (true) {
     try {
       const name = await source.transaction(async (manager) => {
-        await manager.query(dialect.lockSchema);
+        await manager.query(dialect.lockMigrations);
         const executor = new MigrationExecutor(source, manager.queryRunner);
         const [next] = await executor.getPendingMigrations();
         return next && (await executor.executeMigration(next)).name;

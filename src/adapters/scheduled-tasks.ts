@@ -1,8 +1,7 @@
 import { Injectable, Logger, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import { DatabaseUnavailable } from '../../application/errors.js';
-import { Authenticator } from '../../application/keys/authenticator.js';
-import { PetService } from '../../application/pets/pet.service.js';
-import { remindOfSunset } from '../http/pets/deprecation.js';
+import { DatabaseUnavailable } from '../application/errors.js';
+import { Authenticator } from '../application/keys/authenticator.js';
+import { GET_PET_SUNSET, PetService } from '../application/pets/pet.service.js';
 
 const logger = new Logger('petstore');
 
@@ -44,7 +43,7 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
     const deleteAll = async () => {
       while (!this.isStopping && (await this.pets.deleteExpiredIdempotencyKeys()));
     };
-    return (this.deletion ??= attempt('Deleting expired idempotency keys', deleteAll).finally(
+    return (this.deletion ??= logFailure('Deleting expired idempotency keys', deleteAll).finally(
       () => (this.deletion = undefined),
     ));
   }
@@ -61,11 +60,11 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
   }
 
   private recordUses(): Promise<void> {
-    return attempt('Storing the uses of API keys', () => this.authenticator.recordUses());
+    return logFailure('Storing the uses of API keys', () => this.authenticator.recordUses());
   }
 }
 
-async function attempt(what: string, task: () => Promise<void>): Promise<void> {
+async function logFailure(what: string, task: () => Promise<void>): Promise<void> {
   try {
     await task();
   } catch (error) {
@@ -73,4 +72,13 @@ async function attempt(what: string, task: () => Promise<void>): Promise<void> {
     if (error instanceof DatabaseUnavailable) return;
     logger.warn(`${what} failed: ${(error as Error).message}`);
   }
+}
+
+/** Warns, once the date has passed, that the operation still exists: a release removes it, not the clock. */
+function remindOfSunset(): void {
+  if (Date.now() < GET_PET_SUNSET.getTime()) return;
+  logger.warn(
+    'getPet was to be removed on 5 December 2030; "petstore keys callers" lists who has called it, and when.',
+    'getPet',
+  );
 }

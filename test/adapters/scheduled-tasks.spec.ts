@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { MemoryApiKeyRepository } from '../../src/adapters/persistence/memory/memory-api-key.repository.js';
 import { MemoryPetRepository } from '../../src/adapters/persistence/memory/memory-pet.repository.js';
-import { ScheduledTasks } from '../../src/adapters/schedule/scheduled-tasks.js';
+import { ScheduledTasks } from '../../src/adapters/scheduled-tasks.js';
 import { Authenticator } from '../../src/application/keys/authenticator.js';
 import { PetService } from '../../src/application/pets/pet.service.js';
 import { laterTurn } from '../support/fresh-store.js';
