@@ -41,8 +41,8 @@ export class Authenticator {
 
   /**
    * The key with this text; rejects with `KeyRejected` if it does not exist, is revoked or expired. The cache is valid
-   * until the database changes, if only by the uses of keys; PostgreSQL and MariaDB cannot tell without a query, so there it is valid for a few
-   * seconds. `deadline` is that of `ApiKeyRepository.find`.
+   * until the database changes, if only by the uses of keys; PostgreSQL and MariaDB cannot tell without a query, so
+   * there it is valid for a few seconds. `deadline` is that of `ApiKeyRepository.find`.
    */
   async authenticate(text: string, deadline?: number): Promise<ApiKey> {
     // Before the read: the key may change during it. Its time in the cache begins here.
