@@ -21,3 +21,13 @@ it("a server's demand for encryption is for the operator to mend, but a statemen
   const meaning = (query: string) => failureOf(DIALECTS.postgres, new QueryFailedError(query, undefined, error));
   expect([meaning('SELECT 1'), meaning('CONNECT')]).toEqual([undefined, 'misconfigured']);
 });
+
+it.each([
+  ['rowLocked', 'while inserting index tuple (0,1) in relation "pet"'],
+  ['rowLocked', 'beim Einfügen von Indextupel (0,1) in Relation »pet«'],
+  ['conflict', 'while inserting index tuple (0,1) in relation "pet_pkey"'],
+  ['conflict', ''],
+])('a lock of PostgreSQL is %s by its context, in any language: %s', (failure, where) => {
+  const error = Object.assign(new Error('Timeout.'), { code: '55P03', where });
+  expect(failureOf(DIALECTS.postgres, new QueryFailedError('INSERT', undefined, error))).toBe(failure);
+});

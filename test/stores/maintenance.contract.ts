@@ -57,10 +57,12 @@ export function describeCopy(from: StoreKind, to: StoreKind): void {
       await store.keys.add(newKey({ digest: digest(2), expiresAt: LATER }));
       await store.keys.recordUses([use({ getPetCalls: 3 })]);
       const far = 2n ** 63n - 10n;
-      for (const id of [9007199254740993n, 9007199254740995n, far])
+      // By its defaults MariaDB takes 0 for the next id.
+      const zero = from.name === 'MariaDB' ? -1n : 0n;
+      for (const id of [zero, 9007199254740993n, 9007199254740995n, far])
         await rawQuery(source.url, `INSERT INTO pet (id, name, category_id, status) VALUES (${id}, 'far', 1, 'sold')`);
 
-      expect(await copy(source.url, target.url)).toMatchObject({ pets: 1_104, keys: 2 });
+      expect(await copy(source.url, target.url)).toMatchObject({ pets: 1_105, keys: 2 });
       const copied = await openStoreAt(target.url);
       const everything = async ({ pets, keys }: OpenDatabase) => ({
         pets: await pets.list({ limit: 2_000 }),

@@ -21,7 +21,7 @@ export const mariadb: Dialect = {
     `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN',
       lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, unique_checks = 1, /*M! idle_transaction_timeout = 60, */
       sql_safe_updates = 0, sql_select_limit = 18446744073709551615,
-      sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`,
+      sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'`,
     // Not by its variable, which has another name from 11.1 on. READ COMMITTED fails with binlog_format=STATEMENT.
     'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
   ],
@@ -49,7 +49,10 @@ export const mariadb: Dialect = {
   lastId: (table) => `SELECT auto_increment - 1 AS last FROM information_schema.tables
     WHERE table_schema = DATABASE() AND table_name = '${table}'`,
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.
-  continueIds: (table, last) => [`INSERT IGNORE INTO ${table} (id) VALUES (${last})`, `DELETE FROM ${table}`],
+  continueIds: (table, last) => [
+    `INSERT IGNORE INTO ${table} (id) VALUES (${last})`,
+    `DELETE FROM ${table} WHERE id = ${last}`,
+  ],
 
   now: NOW,
   insertPets(pets, bind) {

@@ -144,8 +144,9 @@ export const postgres: Dialect = {
   failures: [
     ...TLS_FAILURES,
     [/^23505/, 'duplicate'],
-    // The row of a key, with its place, such as (0,1), in the context; that of an id would name the index pet_pkey.
-    [/^55P03 .*\(\d+,\d+\) in relation "pet"/s, 'rowLocked'],
+    // The row of a key, with its place, such as (0,1), in the context, in whatever language the server speaks; that of
+    // an id would name the index pet_pkey.
+    [/^55P03 .*\(\d+,\d+\).*\bpet\b/s, 'rowLocked'],
     // 55P03 for anything else: most often a table that is extended, or another waiter for the same row.
     [/^(40001|40P01|55P03)/, 'conflict'],
     [

@@ -17,7 +17,7 @@ interface StoredPet extends Pet {
   readonly fingerprint: string | null;
   /** When the request arrived, in milliseconds since 1970 on the clock of the database. */
   readonly requestedAt: bigint | null;
-  /** How often the request was sent again: a replay changes the row, so that its commit, too, waits for the disk. */
+  /** How many statements have replayed it: each changes the row, so that its commit, too, waits for the disk. */
   readonly replays: number;
 }
 
@@ -103,7 +103,7 @@ export async function createPets(manager: EntityManager, creates: readonly Creat
   const withKey = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, create]) => create);
   const rows = await insert(manager, [...withoutKey, ...withKey]);
   const stored = new Map(rows.map((row) => [row.request_key, row]));
-  // RETURNING may list them in any order; ids ascend in that of the INSERT. A key that has expired is cleared, too.
+  // RETURNING may list them in any order; ids ascend in that of the INSERT. That of an expired key was replayed.
   const isNewWithoutKey = (row: CreatedRow) => row.request_key === null && Number(row.replays) === 0;
   const ids = rows
     .filter(isNewWithoutKey)
@@ -112,7 +112,11 @@ export async function createPets(manager: EntityManager, creates: readonly Creat
     .values();
   return creates.map((create) => {
     const { pet, request } = create;
-    if (!request) return { pet: { id: ids.next().value!, ...pet }, replayed: false };
+    if (!request) {
+      const { value: id } = ids.next();
+      if (id === undefined) throw new Error('An id that was to be new is that of another pet.');
+      return { pet: { id, ...pet }, replayed: false };
+    }
     const row = stored.get(request.key);
     if (!row) return new IdempotencyInProgress();
     if (row.fingerprint !== request.fingerprint) return new IdempotencyKeyReused();
@@ -139,8 +143,7 @@ async function insert(manager: EntityManager, creates: readonly Create[]): Promi
     } catch (error) {
       const failure = failureOf(dialect, error);
       if (failure === 'duplicate' && dialect.skipIds && retriesLeft > 0) await manager.query(dialect.skipIds);
-      // MariaDB reports the lock of a table so, too, but only after two seconds.
-      else if (failure === 'rowLocked' && performance.now() < begun + 1_000 && (await isKeyHeld(manager, creates)))
+      else if (failure === 'rowLocked' && (await isKeyHeld(manager, creates, performance.now() - begun)))
         throw new IdempotencyInProgress();
       else throw error;
     }
@@ -148,11 +151,12 @@ async function insert(manager: EntityManager, creates: readonly Create[]): Promi
 }
 
 /** Whether another transaction holds the key of a create, or may hold one of several: the batcher halves those. */
-async function isKeyHeld(manager: EntityManager, creates: readonly Create[]): Promise<boolean> {
-  if (creates.length > 1) return true;
+async function isKeyHeld(manager: EntityManager, creates: readonly Create[], waited: number): Promise<boolean> {
   const dialect = dialectOf(manager.dataSource);
-  const key = creates[0]?.request?.key;
-  if (key === undefined || !dialect.lockKey) return key !== undefined;
+  const [key, ...others] = creates.flatMap(({ request }) => request?.key ?? []);
+  // MariaDB reports the lock of a table so, too, but only after two seconds.
+  if (key === undefined || (dialect.lockKey && waited > 1_000)) return false;
+  if (!dialect.lockKey || others.length > 0 || creates.length > 1) return true;
   try {
     await query(manager, (bind) => dialect.lockKey!(key, bind));
     return false;

@@ -39,12 +39,14 @@ export class TypeOrmPetRepository extends PetRepository {
   async add(newPet: NewPet, key?: IdempotencyKey, deadline?: number): Promise<Added> {
     // A copy: the caller may change it.
     const create = { pet: { ...newPet }, request: key && { key: requestKeyOf(key), fingerprint: key.fingerprint } };
-    const end = performance.now() + TWIN_TIMEOUT;
+    let end: number | undefined;
     for (let batcher = this.creates; ; batcher = this.retries) {
       try {
         return await batcher.add(create, deadline);
       } catch (error) {
-        if (!(error instanceof IdempotencyInProgress) || performance.now() > end) throw error;
+        if (!(error instanceof IdempotencyInProgress)) throw error;
+        end ??= performance.now() + TWIN_TIMEOUT;
+        if (performance.now() > end) throw error;
         await delay(TWIN_PAUSE);
       }
     }
