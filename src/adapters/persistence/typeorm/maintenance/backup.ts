@@ -16,6 +16,8 @@ const ABANDONED = 86_400_000;
 /** The name of an unfinished copy. */
 const MADE = 'store.sqlite';
 
+const IN_USE = 'is open in another process: stop the service and every command, then retry.';
+
 /** Receives sentences for the operator. */
 type Report = (sentence: string) => void;
 
@@ -100,8 +102,6 @@ async function withTemporary<T>(
     const path = /^SQLITE_(FULL|CANTOPEN|IOERR_(?!READ|SHORT_READ))/.test(String(code)) ? file : source;
     throw new UsageError(`${quoted(path)} cannot be used. ${driverMessage(error)}`, { cause: error });
   } finally {
-    // A file that is open may keep the folder from being removed.
-    await collectGarbage();
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -124,7 +124,7 @@ function removeAbandoned(folder: string, report: Report): void {
   }
 }
 
-/** Verifies a copy of a database, flushes it without a log, and resolves to what it contains. */
+/** Verifies a copy of a database, flushes it without a log, closes it, and resolves to what it contains. */
 async function verify(copy: string, original: string): Promise<Contents> {
   const options = dataSourceOptions({ name: 'FILE', engine: 'sqlite', file: copy });
   const contents = await withSource(options, async (source) => {
@@ -134,7 +134,7 @@ async function verify(copy: string, original: string): Promise<Contents> {
     await requireAnyRelease(source, quoted(original));
     await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
     return contentsOf((write) => query(source.manager, write));
-  });
+  }).finally(collectGarbage);
   flush(copy);
   return contents;
 }
@@ -158,44 +158,52 @@ function publish(made: string, name: string): void {
 function replace(file: string, made: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replace(/[:.]/g, '-')}`;
   const exists = fs.existsSync(file);
-  const lock = exists ? lockWithoutLog(file) : undefined;
+  if (exists) {
+    emptyLog(file);
+    keep(file, kept, `${made}-before`);
+  }
+  giveOwnerOf(exists ? file : dirname(file), made);
+  // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
+  for (const end of ['-wal', '-shm', '-journal']) if (fs.existsSync(file + end)) fs.renameSync(file + end, kept + end);
+  flush(dirname(file));
+  fs.renameSync(made, file);
+  flush(dirname(file));
+  return exists ? kept : undefined;
+}
+
+/** Gives a file a second name, which a file that replaces it does not get. */
+function keep(file: string, name: string, unfinished: string): void {
   try {
-    giveOwnerOf(exists ? file : dirname(file), made);
-    if (exists) fs.linkSync(file, kept);
-    // Logs that a damaged or deleted database has left behind: SQLite would apply them to the new one.
-    for (const end of ['-wal', '-shm', '-journal'])
-      if (fs.existsSync(file + end)) fs.renameSync(file + end, kept + end);
-    flush(dirname(file));
-    fs.renameSync(made, file);
-    flush(dirname(file));
-    return exists ? kept : undefined;
-  } finally {
-    lock?.close();
+    fs.linkSync(file, name);
+  } catch {
+    // The disk has no hard links.
+    const before = lastWrites(file);
+    fs.copyFileSync(file, unfinished);
+    if (lastWrites(file) !== before) throw new UsageError(`${quoted(file)} ${IN_USE}`);
+    giveOwnerOf(file, unfinished);
+    flush(unfinished);
+    fs.renameSync(unfinished, name);
   }
 }
 
 /**
- * Locks a database for one connection alone, and has all of its log in it. (Only a connection without others can leave
- * WAL mode.) Nobody can have a file open that is so damaged that it cannot be locked.
+ * Writes all of a database's log into it. Rejects unless no other connection has it open: only then can one leave WAL
+ * mode. Nobody can have a file open that is so damaged that it cannot be locked.
  */
-function lockWithoutLog(file: string): Libsql.Database {
+function emptyLog(file: string): void {
   let connection: Libsql.Database | undefined;
   try {
     // In milliseconds: another command may be about to end.
     connection = new Libsql(file, { timeout: 2_000 });
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
-    // The change of the mode leaves its journal behind while the lock is exclusive.
-    fs.rmSync(`${file}-journal`, { force: true });
-    return connection;
   } catch (error) {
     const { code = '' } = error as { code?: string };
-    if (connection && /^SQLITE_(NOTADB|CORRUPT)/.test(code)) return connection;
+    if (connection && /^SQLITE_(NOTADB|CORRUPT)/.test(code)) return;
+    const problem = code.startsWith('SQLITE_BUSY') ? IN_USE : `cannot be locked. ${driverMessage(error)}`;
+    throw new UsageError(`${quoted(file)} ${problem}`, { cause: error });
+  } finally {
+    // Windows renames no file that is open.
     connection?.close();
-    const isBusy = code.startsWith('SQLITE_BUSY');
-    const advice = isBusy
-      ? 'It is open in another process: stop the service and every command, then retry.'
-      : driverMessage(error);
-    throw new UsageError(`${quoted(file)} cannot be locked. ${advice}`, { cause: error });
   }
 }
 
