@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { Log } from '../adapters/log/log.js';
 import type { Settings } from '../settings.js';
-import { shutdownOnSignal } from './shutdown.js';
+import { ACCEPTS_STOP, shutdownOnSignal, STOP } from './shutdown.js';
 
 /** The pause before a worker that exited is replaced, in milliseconds: doubled each time until a worker listens. */
 const MIN_BACKOFF = 100;
@@ -28,13 +28,15 @@ export async function supervise(settings: Settings): Promise<void> {
   let isStopping = false;
 
   const workers = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-  const killAll = (signal: NodeJS.Signals) => workers().forEach((worker) => worker.process.kill(signal));
 
   cluster.on('listening', (worker) => {
     backoff = MIN_BACKOFF;
     listened++;
     if (listened === WEB_CONCURRENCY) worker.send(ALL_LISTEN);
     if (listened < WEB_CONCURRENCY && !isStopping) cluster.fork();
+  });
+  cluster.on('message', (worker, message) => {
+    if (message === ACCEPTS_STOP && isStopping) worker.send(STOP);
   });
   // A message to a worker that has just exited fails; 'exit' follows.
   cluster.on('fork', (worker) => worker.on('error', () => undefined));
@@ -53,9 +55,9 @@ export async function supervise(settings: Settings): Promise<void> {
   });
   shutdownOnSignal(log, settings, () => {
     isStopping = true;
-    killAll('SIGTERM');
+    workers().forEach((worker) => worker.send(STOP));
     // Workers exit by themselves at STOP_TIMEOUT, which begins later for them.
-    setTimeout(() => killAll('SIGKILL'), STOP_TIMEOUT + 500);
+    setTimeout(() => workers().forEach((worker) => worker.process.kill('SIGKILL')), STOP_TIMEOUT + 500);
     return Promise.all(workers().map((worker) => new Promise((resolve) => worker.once('exit', resolve))));
   });
   if (METRICS_PORT !== undefined) {

@@ -5,9 +5,15 @@ import type { Settings } from '../settings.js';
 /** From when on, after the first signal, a SIGINT ends the process, in milliseconds. npm sends copies at once. */
 const HURRY = 1_000;
 
+/** The message that stops a worker: on Windows a signal from another process would kill it. */
+export const STOP = 'stop';
+
+/** The message of a worker that accepts `STOP` from now on: one that was sent before is lost. */
+export const ACCEPTS_STOP = 'accepts stop';
+
 /**
- * Calls `close` at the first SIGTERM or SIGINT, and exits with `process.exitCode` once it has resolved. A SIGINT a
- * second or more later exits at once, with 130.
+ * Calls `close` at the first SIGTERM, SIGINT or `STOP`, and exits with `process.exitCode` once it has resolved. A
+ * SIGINT a second or more later exits at once, with 130.
  */
 export function shutdownOnSignal(log: Log, settings: Settings, close: () => Promise<unknown>): void {
   let begunAt: number | undefined;
@@ -17,13 +23,16 @@ export function shutdownOnSignal(log: Log, settings: Settings, close: () => Prom
     if (cluster.isPrimary) log.info('The pet store is closed.', { code: process.exitCode ?? 0 });
     process.exit();
   };
-  // A terminal sends a signal to all processes, and npm and the primary send another.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.on(signal, () => {
-      if (signal === 'SIGINT' && begunAt !== undefined && performance.now() - begunAt >= HURRY) process.exit(130);
-      if (begunAt === undefined) void shutDown(signal);
-      begunAt ??= performance.now();
-    });
+  const stop = (signal: NodeJS.Signals) => {
+    if (signal === 'SIGINT' && begunAt !== undefined && performance.now() - begunAt >= HURRY) process.exit(130);
+    if (begunAt === undefined) void shutDown(signal);
+    begunAt ??= performance.now();
+  };
+  // A terminal sends a signal to all processes, and npm another.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
+  cluster.worker?.on('message', (message) => message === STOP && stop('SIGTERM'));
+  // Fails if the primary has just ended; this worker then ends, too.
+  cluster.worker?.send(ACCEPTS_STOP, () => undefined);
 }
 
 /** Says what is waited for, in the log or, outside production, as text. */

@@ -8,7 +8,18 @@ import { pause } from '../support/ledger.js';
 import { bytes, get, KEY, post, rawRequest } from '../support/raw-requests.js';
 import { isRunning, RunningService, until } from '../support/working-folder.js';
 
-const PRODUCTION = { NODE_ENV: 'production', API_KEYS: KEY };
+/** Loaded first by the service: a signal that it sends kills, as all do on Windows. */
+const AS_ON_WINDOWS = `
+  import { ChildProcess } from 'node:child_process';
+  const { kill } = ChildProcess.prototype;
+  ChildProcess.prototype.kill = function () { return kill.call(this, 'SIGKILL'); };
+`;
+
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  API_KEYS: KEY,
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(AS_ON_WINDOWS)}`,
+};
 
 const LIST = bytes(get('/v1/pets'));
 const READY = bytes(rawRequest('GET /health/ready', []));
@@ -154,6 +165,12 @@ describe.each(['1', '2'])('graceful shutdown of %s process(es)', (count) => {
     expect(await service.end('SIGTERM')).toBe(0);
     await until(() => !workers.some(isRunning));
   });
+});
+
+it('graceful shutdown stops a worker that has just been started', async () => {
+  service = folder().start({ ...PRODUCTION, WEB_CONCURRENCY: '2' });
+  await until(() => service.workers.length === 1);
+  expect(await service.end('SIGTERM')).toBe(0);
 });
 
 it('graceful shutdown leaves a request that arrives after the signal the whole time of the database', async () => {
