@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { KEY } from '../support/raw-requests.js';
-import { nginx, haproxy, ReverseProxy } from '../support/reverse-proxy.js';
+import { EXAMPLES, haproxy, nginx, ReverseProxy } from '../support/reverse-proxy.js';
 import { PROXIED_TWISTS } from './generated-requests.js';
 import { attack } from './generated-run.js';
 import { ServiceUnderAttack } from './service-under-attack.js';
@@ -40,10 +40,13 @@ describe.each([
     },
     120_000 + REQUESTS * 10,
   );
+});
 
-  it('are told apart by TRUSTED_PROXIES: one that guesses keys locks out neither of the others', async () => {
+it.each([nginx(), ...EXAMPLES])(
+  '[short] TRUSTED_PROXIES tells clients of $name apart: one that guesses keys locks out neither of the others',
+  async (kind) => {
     const limited = await ServiceUnderAttack.start(2, { AUTH_FAILURE_LIMIT: '5', TRUSTED_PROXIES: '127.0.0.1' });
-    const front = await ReverseProxy.start(kind, [limited.port]);
+    const front = await ReverseProxy.start(kind, [limited.port, limited.port]);
     /** The statuses of requests from this address with this key and, as clients may, a header of their own. */
     const statuses = (localAddress: string, key: string, count: number) =>
       Promise.all(
@@ -66,5 +69,5 @@ describe.each([
     expect(await statuses('127.0.0.3', KEY, 1)).toEqual([429]);
     await front.remove();
     await limited.remove();
-  });
-});
+  },
+);
