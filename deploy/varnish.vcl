@@ -1,6 +1,6 @@
 # Varnish in front of two instances, without a cache. It requests /health/ready of each once a second. Set
-# STOP_DELAY=3000, so that it sends an instance that stops no more requests. It adds X-Forwarded-For: set TRUSTED_PROXIES
-# of the instances to its address.
+# STOP_DELAY=3000, so that it sends an instance that stops no more requests. It adds X-Forwarded-For: set
+# TRUSTED_PROXIES of the instances to its address.
 vcl 4.1;
 import directors;
 
