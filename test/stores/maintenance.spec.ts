@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { execFileSync } from 'node:child_process';
 import fs, {
   copyFileSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -208,12 +208,6 @@ describe('backup and restore', () => {
     expect(await names()).toEqual([]);
   });
 
-  /** In another process: to close a file releases the locks that this one has on it. */
-  function copyFolder(from: string, to: string): void {
-    const copy = 'fs.cpSync(process.argv[1], process.argv[2], { recursive: true })';
-    execFileSync(process.execPath, ['--eval', copy, from, to]);
-  }
-
   /** On Windows a file that is open, or in which one is, is neither renamed nor removed. Looks where the system can. */
   function expectClosed(path: string): void {
     const fds = '/proc/self/fd';
@@ -234,7 +228,7 @@ describe('backup and restore', () => {
    */
   function copyAtEachStep(of: string, hasLinks = true): () => number {
     let copies = 0;
-    const copyNow = () => copyFolder(of, join(folder, `killed-${copies++}`));
+    const copyNow = () => cpSync(of, join(folder, `killed-${copies++}`), { recursive: true });
     for (const name of ['linkSync', 'rmSync', 'renameSync', 'fsyncSync'] as const) {
       const original = fs[name] as (...args: unknown[]) => unknown;
       jest.spyOn(fs, name).mockImplementation((...args: unknown[]) => {
@@ -271,7 +265,7 @@ describe('backup and restore', () => {
       const opened = await addPets(1);
       // As after a crash: the fourth pet is in the log alone.
       const crashed = join(folder, 'crashed');
-      copyFolder(dirname(fileOf(store.url)), crashed);
+      cpSync(dirname(fileOf(store.url)), crashed, { recursive: true });
       await opened.close();
       expect(readdirSync(crashed)).toContain('test.sqlite-wal');
       const copies = copyAtEachStep(crashed, hasLinks);
