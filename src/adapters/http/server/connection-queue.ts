@@ -12,17 +12,36 @@ const ignore = () => undefined;
 
 /**
  * The requests of one connection, handled one after another: each after the response before it, to see the effect of
- * that request (RFC 9112, section 9.3.2). A response whose `shouldKeepAlive` is false is the last: no request behind it
- * is handled (section 9.6). Node itself emits all requests of a packet at once.
+ * that request (RFC 9112, section 9.3.2). Node itself emits all requests of a packet at once.
+ *
+ * | State       | What is true                             | What happens                           | What follows |
+ * | ----------- | ---------------------------------------- | -------------------------------------- | ------------ |
+ * | `idle`      | Every response has been sent. The body   | a request arrives                      | `scheduled`  |
+ * |             | of the latest request may be incomplete. | that body turns out to be malformed    | `closing`    |
+ * | `scheduled` | The first request without a response     | the turn ends                          | `handling`   |
+ * |             | waits for the end of the turn.           |                                        |              |
+ * | `handling`  | That request is being handled.           | the last response is sent              | `closing`    |
+ * |             |                                          | another is sent; a request is queued   | `scheduled`  |
+ * |             |                                          | … none is, and the client half-closed  | `closing`    |
+ * |             |                                          | … none is                              | `idle`       |
+ * | `closing`   | Half-closed; what arrives is discarded.  | the client closes, or 2 seconds pass   | (closed)     |
+ *
+ * In `scheduled` and `handling` a request that arrives is queued. A response whose `shouldKeepAlive` is false is the
+ * last: no request behind it is queued (section 9.6). A malformed request is queued like any other, and its response is
+ * the last; if only its body is malformed, it has been queued already.
  */
 export class ConnectionQueue {
-  private current: Response | undefined;
-  private readonly pending: Response[] = [];
+  private state: 'idle' | 'scheduled' | 'handling' | 'closing' = 'idle';
+
+  /** The responses that have not been sent, in the order of their requests. */
+  private readonly unsent: Response[] = [];
 
   /** The response to the latest request; undefined once both are complete, to free their memory. */
   private latest: Response | undefined;
-  /** The response to a malformed request, which is the last. */
-  private failed: { readonly response: Response; readonly error: ApiError } | undefined;
+
+  /** The response to the malformed request, and what it is to be. */
+  private malformed: { readonly response: Response; readonly error: ApiError } | undefined;
+
   private isStopping = false;
 
   /** The bytes that had been read when the latest response was sent. */
@@ -43,25 +62,25 @@ export class ConnectionQueue {
 
   /** Whether a request is complete and its response has not been sent. */
   get isResponding(): boolean {
-    const response = this.current ?? this.pending[0];
+    const [response] = this.unsent;
     return response?.req.complete === true && !response.writableFinished;
   }
 
   /** Handles a request when it reaches the head of the queue; never, if it follows a last response. */
   add(response: Response): void {
-    const queued = this.pending.length + (this.current ? 1 : 0);
-    if (this.latest && queued === MAX_QUEUED) this.latest.shouldKeepAlive = false;
-    if (!this.socket.writable || this.latest?.shouldKeepAlive === false) return this.stopReading();
+    const { socket, latest, unsent } = this;
+    if (latest && unsent.length === MAX_QUEUED) latest.shouldKeepAlive = false;
+    if (!socket.writable || latest?.shouldKeepAlive === false) return this.stopReading();
     const { req: request } = response;
     if (this.isStopping) response.shouldKeepAlive = false;
     // Behind a request that was not answered yet, nobody can tell where this one begins.
     if (request.headers.upgrade !== undefined)
-      response.requestEnd = this.latest ? NaN : this.bytesBefore + lengthOf(request);
+      response.requestEnd = latest ? NaN : this.bytesBefore + lengthOf(request);
     if (request.headers['transfer-encoding'] ?? request.headers['content-length']) request.setEncoding(BUFFER_ENCODING);
     this.latest = response;
     response.on('close', this.next);
-    this.pending.push(response);
-    if (!this.current && this.pending.length === 1) this.startNext();
+    unsent.push(response);
+    if (this.state === 'idle') this.schedule(response);
   }
 
   /** Fails a request with Upgrade whose body is cut off, which Node does not report. */
@@ -77,19 +96,18 @@ export class ConnectionQueue {
    */
   fail(error: ApiError, request: Request): void {
     this.stopReading();
-    if (!this.socket.writable) return;
-    const { latest, current } = this;
-    const isOfLatest = latest?.req.complete === false;
-    const response = isOfLatest ? latest : new Response(Object.assign(request, { complete: true }));
     // Of one request the parser may report another error, when the connection ends.
-    this.failed ??= { response, error };
-    if (!isOfLatest) return this.add(response);
-    latest.shouldKeepAlive = false;
-    // If the response was sent before the whole body had arrived:
-    if (!current && this.pending.length === 0) this.linger();
-    else if (latest === current && !latest.headersSent) {
-      latest.req.context.error = error;
-      sendError(latest, error);
+    if (this.malformed || !this.socket.writable) return;
+    const { state, unsent, latest } = this;
+    const isInBody = latest?.req.complete === false;
+    const response = isInBody ? latest : Response.toMalformed(request);
+    this.malformed = { response, error };
+    if (!isInBody) return this.add(response);
+    response.shouldKeepAlive = false;
+    if (state === 'idle') this.halfClose();
+    else if (state === 'handling' && response === unsent[0] && !response.headersSent) {
+      response.req.context.error = error;
+      sendError(response, error);
     }
   }
 
@@ -99,42 +117,42 @@ export class ConnectionQueue {
     if (this.latest?.headersSent === false) this.latest.shouldKeepAlive = false;
   }
 
-  /** Starts the next request at the end of the turn (see `endOfTurn`), so that pipelining delays nobody else. */
-  private startNext(): void {
+  /** Has the first request handled at the end of the turn (see `endOfTurn`), so that pipelining delays nobody else. */
+  private schedule(first: Response): void {
     const { socket } = this;
-    const response = this.pending[0]!;
-    // One that `fail` has created: Node gives it no socket, and emits its 'close' only with that of the socket.
-    if (!response.socket) {
-      response.assignSocket(socket);
-      response.once('finish', () => response.emit('close'));
-    }
+    this.state = 'scheduled';
+    // Node gives it to its own responses, in their turn.
+    if (!first.socket) first.assignSocket(socket);
     void endOfTurn().then(() => {
       if (socket.destroyed) return;
-      this.current = this.pending.shift();
-      this.handle(response, this.failed?.response === response ? this.failed.error : undefined);
+      this.state = 'handling';
+      this.handle(first, this.malformed?.response === first ? this.malformed.error : undefined);
     });
   }
 
+  /** Follows each response that was sent. */
   private readonly next = (): void => {
-    const { current, socket } = this;
-    if (!current || socket.destroyed) return;
-    this.current = undefined;
-    const [following] = this.pending;
-    if (!following && this.latest?.req.complete) {
+    const { socket, unsent } = this;
+    if (this.state !== 'handling' || socket.destroyed) return;
+    this.state = 'idle';
+    const sent = unsent.shift();
+    const [first] = unsent;
+    if (!first && this.latest?.req.complete) {
       this.latest = undefined;
       this.bytesBefore = socket.bytesRead;
     }
-    if (!current.shouldKeepAlive || (!following && socket.readableEnded)) this.linger();
-    else if (following) this.startNext();
+    if (!sent?.shouldKeepAlive || (!first && socket.readableEnded)) this.halfClose();
+    else if (first) this.schedule(first);
   };
 
   /**
    * Half-closes, and discards what the client still sends for two seconds: closing a socket with unread bytes resets
    * the connection, which can destroy the response on its way (RFC 9112, section 9.6).
    */
-  private linger(): void {
+  private halfClose(): void {
+    this.state = 'closing';
     // An unread body would stop the reading of the connection.
-    for (const { req: request } of this.pending.splice(0)) request.resume();
+    for (const { req: request } of this.unsent.splice(0)) request.resume();
     this.socket.end();
     this.socket.resume();
     const timeout = setTimeout(() => this.socket.destroy(), 2_000);

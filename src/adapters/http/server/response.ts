@@ -8,6 +8,14 @@ const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse,
   (new (request: Request) => express.Response & { req: Request });
 
 export class Response extends ExpressResponse {
+  /** The response to a request for which Node has made none: what it could not parse, and CONNECT. It has no socket. */
+  static toMalformed(request: Request): Response {
+    const response = new Response(Object.assign(request, { complete: true }));
+    // As those that Node has made do; else it would do so with the socket, up to two seconds later.
+    response.once('finish', () => response.emit('close'));
+    return response;
+  }
+
   /**
    * Of a request with Upgrade: the bytes of the connection up to its end, NaN if unknown. Node drops the rest of the
    * packet.

@@ -15,16 +15,20 @@ const WORKER_SETTLE = 200;
 const logger = new Logger('http');
 
 /**
- * Stops listening after `STOP_DELAY`, handles what is in flight and, for a second, what arrives on kept-alive
- * connections, and resolves when all connections are closed. At the timeout it closes them; the exit code is 1 if a
- * response was in flight.
+ * Closes the server, and resolves when all connections are closed. `STOP_TIMEOUT` counts from the beginning.
+ *
+ * | From                  | New connections | Requests                                         | Idle connections |
+ * | --------------------- | --------------- | ------------------------------------------------ | ---------------- |
+ * | the beginning         | accepted        | handled as ever, but the service is not ready    | stay open        |
+ * | `STOP_DELAY`          | refused         | handled; the responses have `Connection: close`  | stay open        |
+ * | a second later        | refused         | those in flight are handled                      | closed           |
+ * | before `STOP_TIMEOUT` | refused         | those in flight are cut off; the exit code is 1  | closed           |
  */
 export async function closeGracefully(
   server: Server,
   queues: ReadonlyMap<Socket, ConnectionQueue>,
   { STOP_DELAY, STOP_TIMEOUT }: Settings,
 ): Promise<void> {
-  // Requests are handled as ever, but the service is not ready.
   if (server.listening) await delay(STOP_DELAY);
   // The rest of the time is for the database, the traces and the log. By default a request of the last moment has a
   // second to arrive, and eight to wait for the database.
