@@ -75,10 +75,10 @@ export default {
     },
     {
       name: 'errors-and-bodies-do-not-know-the-server',
-      comment: 'They work on messages as Node has them; the server is above them.',
+      comment: 'They may name the types of request and response; the server is above them.',
       severity: 'error',
       from: { path: '^src/adapters/http/(errors|body)/' },
-      to: { path: '^src/adapters/http/server/' },
+      to: { path: '^src/adapters/http/server/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'http-does-not-know-persistence',

@@ -9,7 +9,7 @@ import type { Query } from './adapters/http/operation.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
-import type { Request } from './adapters/http/request.js';
+import type { PetStoreRequest } from './adapters/http/server/request.js';
 import { Log } from './adapters/log/log.js';
 import { type Observer, OBSERVERS } from './adapters/observer.js';
 import { AppModule } from './app.module.js';
@@ -30,7 +30,7 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   // Before the guard, since preflights have no key, and before protocol errors, which pages must be able to read.
   if (settings.CORS_ORIGINS.length > 0) app.use(allowOrigins(settings.CORS_ORIGINS));
   // Before the routes, since a request with a protocol error reaches none.
-  app.use((request: Request, _response: unknown, next: NextFunction) => next(request.context.error));
+  app.use((request: PetStoreRequest, _response: unknown, next: NextFunction) => next(request.context.error));
   app.get(DocsController).makeDocument = () => openApiDocument(app, settings);
   return app.init();
 }

@@ -1,13 +1,13 @@
 import type { NextFunction } from 'express';
 import type { FinishedRequest, Observer } from '../observer.js';
-import type { Request } from './request.js';
-import type { Response } from './server/response.js';
+import type { PetStoreRequest } from './server/request.js';
+import type { PetStoreResponse } from './server/response.js';
 import { UNMATCHED } from './unmatched.js';
 
 /** Middleware that reports every request that is handled, parsed or not, to the observers. */
 export function observeRequests(observers: readonly Observer[]) {
   const tracing = observers.find((observer) => 'begin' in observer);
-  return (request: Request, response: Response, next: NextFunction) => {
+  return (request: PetStoreRequest, response: PetStoreResponse, next: NextFunction) => {
     response.once('close', () => {
       const finished = finishedRequest(request, response);
       for (const observer of observers) observer.finish?.(finished);
@@ -20,7 +20,7 @@ export function observeRequests(observers: readonly Observer[]) {
   };
 }
 
-function finishedRequest({ method, route, context }: Request, response: Response): FinishedRequest {
+function finishedRequest({ method, route, context }: PetStoreRequest, response: PetStoreResponse): FinishedRequest {
   const { path } = (route ?? {}) as { path?: string };
   const isMatched = path !== undefined && path !== UNMATCHED;
   return {

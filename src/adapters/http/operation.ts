@@ -11,7 +11,7 @@ import {
 import { quoted } from '../../application/errors.js';
 import { ApiError, throwFaults } from './errors/api-error.js';
 import { didYouMean } from './errors/did-you-mean.js';
-import type { Request } from './request.js';
+import type { PetStoreRequest } from './server/request.js';
 
 /** The operationId of a handler. */
 export const OperationId = Reflector.createDecorator<string>();
@@ -53,7 +53,7 @@ class OperationGuard implements CanActivate {
   constructor(private readonly hasParameters: boolean) {}
 
   canActivate(context: ExecutionContext): true {
-    const request = context.getArgByIndex<Request & { readonly query: Query }>(0);
+    const request = context.getArgByIndex<PetStoreRequest & { readonly query: Query }>(0);
     if (!acceptsJson(request)) throw ApiError.of('not_acceptable');
     if (!this.hasParameters && request.context.target.includes('?')) parseQuery(request.query, {});
     return true;
@@ -61,10 +61,10 @@ class OperationGuard implements CanActivate {
 }
 
 /** Whether `Accept` allows JSON (RFC 9110, section 12.5.1). */
-function acceptsJson(request: Request): boolean {
+function acceptsJson(request: PetStoreRequest): boolean {
   // Parameters besides the weight, such as a version or a charset, do not exclude JSON.
   const accept = request.headers.accept?.replace(/;(?!\s*q=)[^;,]*/gi, '');
-  return request.accepts.call({ headers: { accept } } as Request, 'application/json') !== false;
+  return request.accepts.call({ headers: { accept } } as PetStoreRequest, 'application/json') !== false;
 }
 
 /** The values by name. Throws an `ApiError` that names every parameter that is unknown, repeated or invalid. */

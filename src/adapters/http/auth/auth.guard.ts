@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import { Authenticator } from '../../../application/keys/authenticator.js';
 import { KeyRejected } from '../../../application/errors.js';
 import { OperationId } from '../operation.js';
-import { Request } from '../request.js';
+import type { PetStoreRequest } from '../server/request.js';
 import { RateLimits } from './rate-limits.js';
 
 /** Marks a controller whose routes need no API key. */
@@ -26,7 +26,7 @@ export class AuthGuard implements CanActivate {
 
   async canActivate(host: ExecutionContext): Promise<boolean> {
     if (this.reflector.get(Public, host.getClass())) return true;
-    const request = host.getArgByIndex<Request>(0);
+    const request = host.getArgByIndex<PetStoreRequest>(0);
     const { context } = request;
     context.operation = this.reflector.get<string | undefined>(OperationId.KEY, host.getHandler());
     const token = bearerToken(request);
@@ -39,7 +39,7 @@ export class AuthGuard implements CanActivate {
 }
 
 /** The key that a request sends, which is empty if it has no valid form. */
-function bearerToken({ headers }: Request): string {
+function bearerToken({ headers }: PetStoreRequest): string {
   const { authorization = '' } = headers;
   const token = BEARER.exec(authorization)?.[1];
   if (token !== undefined) return token;

@@ -8,7 +8,7 @@ import type { Settings } from '../../../settings.js';
 import type { Observer } from '../../observer.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';
-import type { RequestContext } from '../request.js';
+import type { RequestContext } from '../request-context.js';
 import { type Limiter, SharedRedis } from './redis.js';
 
 /** What is limited: the requests of a key, or the failures of an address. */

@@ -3,7 +3,7 @@ import { validateSync } from 'class-validator';
 import { quoted } from '../../../application/errors.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../errors/did-you-mean.js';
-import type { Request } from '../request.js';
+import type { PetStoreRequest } from '../server/request.js';
 import { describeValue, jsonMembers, type Member, valueOf } from './json-object.js';
 import { readJsonText } from './read-body.js';
 import { GIVEN } from './rules.js';
@@ -15,7 +15,7 @@ import { GIVEN } from './rules.js';
 export function JsonObject<Dto extends object>(dto: Type<Dto>): ParameterDecorator {
   return createParamDecorator(async (_data, context) => {
     const http = context.switchToHttp();
-    const request = http.getRequest<Request>();
+    const request = http.getRequest<PetStoreRequest>();
     const begun = performance.now();
     const text = await readJsonText(request, http.getResponse());
     // What the client takes to send its body is not taken from the time of the database.

@@ -1,5 +1,4 @@
 import { ArgumentsHost, Catch, ExceptionFilter, HttpException, Logger } from '@nestjs/common';
-import type { Response } from 'express';
 import {
   CursorRejected,
   IdempotencyInProgress,
@@ -8,7 +7,8 @@ import {
   PetNotFound,
   DatabaseUnavailable,
 } from '../../../application/errors.js';
-import type { Request } from '../request.js';
+import type { PetStoreRequest } from '../server/request.js';
+import type { PetStoreResponse } from '../server/response.js';
 import { ApiError, RETRY_AFTER, sendError } from './api-error.js';
 import { ERRORS } from './error-code.js';
 
@@ -19,8 +19,8 @@ export class ApiErrorFilter implements ExceptionFilter {
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<Request>();
-    const response = http.getResponse<Response>();
+    const request = http.getRequest<PetStoreRequest>();
+    const response = http.getResponse<PetStoreResponse>();
     // `ConnectionQueue.fail` has sent an error meanwhile, as the body was malformed: nothing can be sent after it.
     if (response.writableEnded && !request.complete) return;
     const { context } = request;

@@ -1,7 +1,7 @@
 import type { NextFunction } from 'express';
 import { GET_PET_SUNSET } from '../../../application/pets/pet.service.js';
 import type { Settings } from '../../../settings.js';
-import type { Request } from '../request.js';
+import type { PetStoreRequest } from '../server/request.js';
 
 /** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */
 const DEPRECATION = '@1795132800';
@@ -13,7 +13,7 @@ const SUNSET = GET_PET_SUNSET.toUTCString();
 export function deprecateGetPet({ PUBLIC_BASE_URL: baseUrl }: Settings) {
   const docs = `${baseUrl.slice(0, -'/v1'.length)}/docs`;
   const links = `<${docs}>; rel="deprecation"; type="text/html", <${baseUrl}/pets>; rel="successor-version"`;
-  return ({ path, context }: Request, _response: unknown, next: NextFunction) => {
+  return ({ path, context }: PetStoreRequest, _response: unknown, next: NextFunction) => {
     if (/^\/v1\/pets\/[^/]+$/.test(path))
       context.responseHeaders.push('Deprecation', DEPRECATION, 'Sunset', SUNSET, 'Link', links);
     next();

@@ -5,7 +5,7 @@ import type { Pet } from '../../../domain/pets/pet.js';
 import type { Settings } from '../../../settings.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { type JsonResponse, ResponseCache } from '../json-response.js';
-import { type AuthenticatedContext, Context } from '../request.js';
+import { type AuthenticatedContext, Context } from '../request-context.js';
 import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe, parseIdempotencyKey, PetIdPipe } from './parameters.js';
 import { CreatePetOperation, GetPetOperation, ListPetsOperation } from './pets.docs.js';

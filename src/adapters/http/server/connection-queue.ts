@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { endOfTurn } from '../../event-loop.js';
 import { BUFFER_ENCODING } from '../body/read-body.js';
 import { ApiError, sendError } from '../errors/api-error.js';
-import type { Request } from '../request.js';
-import { Response } from './response.js';
+import type { PetStoreRequest } from './request.js';
+import { PetStoreResponse } from './response.js';
 
 /** The most requests without a response, 64 of them pending. What a client pipelines beyond these is not handled. */
 const MAX_QUEUED = 65;
@@ -34,13 +34,13 @@ export class ConnectionQueue {
   private state: 'idle' | 'scheduled' | 'handling' | 'closing' = 'idle';
 
   /** The responses that have not been sent, in the order of their requests. */
-  private readonly unsent: Response[] = [];
+  private readonly unsent: PetStoreResponse[] = [];
 
   /** The response to the latest request; undefined once both are complete, to free their memory. */
-  private latest: Response | undefined;
+  private latest: PetStoreResponse | undefined;
 
   /** The response to the malformed request, and what it is to be. */
-  private malformed: { readonly response: Response; readonly error: ApiError } | undefined;
+  private malformed: { readonly response: PetStoreResponse; readonly error: ApiError } | undefined;
 
   private isStopping = false;
 
@@ -50,7 +50,7 @@ export class ConnectionQueue {
   /** `handle` is called with each response whose request is at the head of the queue, and what is malformed in it. */
   constructor(
     private readonly socket: Socket,
-    private readonly handle: (response: Response, error: ApiError | undefined) => void,
+    private readonly handle: (response: PetStoreResponse, error: ApiError | undefined) => void,
   ) {
     // Node removes its listeners at CONNECT: an error without one ends the process.
     socket.on('error', ignore);
@@ -67,7 +67,7 @@ export class ConnectionQueue {
   }
 
   /** Handles a request when it reaches the head of the queue; never, if it follows a last response. */
-  add(response: Response): void {
+  add(response: PetStoreResponse): void {
     const { socket, latest, unsent } = this;
     if (latest && unsent.length === MAX_QUEUED) latest.shouldKeepAlive = false;
     if (!socket.writable || latest?.shouldKeepAlive === false) return this.stopReading();
@@ -94,13 +94,13 @@ export class ConnectionQueue {
    * Sends an error as the last response of the connection: to the request whose body is malformed or, if there is none,
    * to `request`, after the pending ones.
    */
-  fail(error: ApiError, request: Request): void {
+  fail(error: ApiError, request: PetStoreRequest): void {
     this.stopReading();
     // Of one request the parser may report another error, when the connection ends.
     if (this.malformed || !this.socket.writable) return;
     const { state, unsent, latest } = this;
     const isInBody = latest?.req.complete === false;
-    const response = isInBody ? latest : Response.toMalformed(request);
+    const response = isInBody ? latest : PetStoreResponse.toMalformed(request);
     this.malformed = { response, error };
     if (!isInBody) return this.add(response);
     response.shouldKeepAlive = false;
@@ -118,7 +118,7 @@ export class ConnectionQueue {
   }
 
   /** Has the first request handled at the end of the turn (see `endOfTurn`), so that pipelining delays nobody else. */
-  private schedule(first: Response): void {
+  private schedule(first: PetStoreResponse): void {
     const { socket } = this;
     this.state = 'scheduled';
     // Node gives it to its own responses, in their turn.
@@ -166,7 +166,7 @@ export class ConnectionQueue {
 }
 
 /** The bytes of a request as clients write it, with one space behind each colon; NaN if its body is chunked. */
-function lengthOf({ method, url, rawHeaders, headers }: Request): number {
+function lengthOf({ method, url, rawHeaders, headers }: PetStoreRequest): number {
   if (headers['transfer-encoding'] !== undefined) return NaN;
   const line = `${method} ${url} HTTP/1.1\r\n`.length;
   // A name and a value are followed by two characters each.

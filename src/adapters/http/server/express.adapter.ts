@@ -7,6 +7,7 @@ import type { Settings } from '../../../settings.js';
 import { ApiError } from '../errors/api-error.js';
 import { MAX_HEAD } from '../errors/error-code.js';
 import { type JsonResponse, sendJson } from '../json-response.js';
+import { RequestContext } from '../request-context.js';
 import { clientAddress } from './client-address.js';
 import { ConnectionQueue } from './connection-queue.js';
 import {
@@ -18,8 +19,8 @@ import {
   targetOf,
   withoutOrigin,
 } from './request-head.js';
-import { Request, RequestContext } from '../request.js';
-import { Response } from './response.js';
+import { PetStoreRequest } from './request.js';
+import { PetStoreResponse } from './response.js';
 import { closeGracefully } from './shutdown.js';
 
 /**
@@ -28,7 +29,7 @@ import { closeGracefully } from './shutdown.js';
  */
 export class PetStoreAdapter extends ExpressAdapter {
   private readonly queues = new Map<Socket, ConnectionQueue>();
-  private readonly addressOf: (request: Request) => string;
+  private readonly addressOf: (request: PetStoreRequest) => string;
 
   constructor(private readonly settings: Settings) {
     const app = express();
@@ -44,8 +45,8 @@ export class PetStoreAdapter extends ExpressAdapter {
     const app = this.getInstance<express.Express>();
     // Express reads `app` from the prototypes, so each application has classes of its own. Express sets the prototype
     // of each request to `app.request`: nothing changes if that is its prototype already.
-    class AppRequest extends Request {}
-    class AppResponse extends Response {}
+    class AppRequest extends PetStoreRequest {}
+    class AppResponse extends PetStoreResponse {}
     const { REQUEST_TIMEOUT, KEEP_ALIVE_TIMEOUT, MAX_CONNECTIONS } = this.settings;
     app.request = Object.assign(AppRequest.prototype, { app });
     app.response = Object.assign(AppResponse.prototype, { app });
@@ -63,7 +64,9 @@ export class PetStoreAdapter extends ExpressAdapter {
     });
     // Without a listener Node would send 100 Continue before the key is checked, and 417 without a body.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
-      server.on(event, (request: Request, response: Response) => this.queues.get(request.socket)?.add(response));
+      server.on(event, (request: PetStoreRequest, response: PetStoreResponse) =>
+        this.queues.get(request.socket)?.add(response),
+      );
     // Longer than any wait for a request or a response. A client that does not read has once to twice this time.
     server.timeout = Math.max(30_000, REQUEST_TIMEOUT + 2_000, databaseTimeout(this.settings) + 1_000);
     // The total size is limited instead: beyond a count Node would drop headers silently.
@@ -76,7 +79,7 @@ export class PetStoreAdapter extends ExpressAdapter {
       this.queues.set(socket, new ConnectionQueue(socket, this.handle));
       socket.once('close', () => this.queues.delete(socket));
     });
-    server.on('connect', (request: Request, socket: Socket) =>
+    server.on('connect', (request: PetStoreRequest, socket: Socket) =>
       this.queues
         .get(socket)
         ?.fail(new ApiError('bad_request', 'CONNECT is not supported: this is no proxy.'), request),
@@ -92,11 +95,11 @@ export class PetStoreAdapter extends ExpressAdapter {
     return closeGracefully(this.httpServer, this.queues, this.settings);
   }
 
-  override reply(response: Response, result: JsonResponse): void {
+  override reply(response: PetStoreResponse, result: JsonResponse): void {
     sendJson(response, result);
   }
 
-  private readonly handle = (response: Response, malformed: ApiError | undefined): void => {
+  private readonly handle = (response: PetStoreResponse, malformed: ApiError | undefined): void => {
     const { req: request } = response;
     const given = withoutOrigin(request.url);
     const error = malformed ?? headError(request, given);

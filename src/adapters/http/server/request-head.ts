@@ -1,6 +1,6 @@
 import { ApiError } from '../errors/api-error.js';
 import { MAX_TARGET } from '../errors/error-code.js';
-import type { Request } from '../request.js';
+import type { PetStoreRequest } from './request.js';
 
 /** The value of a Host header: a host, which may be empty, and a port (RFC 3986, section 3.2.2). */
 const HOST = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
@@ -14,7 +14,7 @@ export function withoutOrigin(url: string): string {
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly reason?: string };
 
 /** Validates the head of a request that Node's parser accepted, and its target without the origin. */
-export function headError(request: Request, target: string): ApiError | undefined {
+export function headError(request: PetStoreRequest, target: string): ApiError | undefined {
   const { url, httpVersion, headers, rawHeaders } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     return bad('The request must be of HTTP/1.1 or HTTP/1.0 (RFC 9112, section 2.3).');

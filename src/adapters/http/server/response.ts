@@ -1,16 +1,16 @@
 import { ServerResponse } from 'node:http';
 import express from 'express';
 import { MAX_BODY } from '../errors/error-code.js';
-import type { Request } from '../request.js';
+import type { PetStoreRequest } from './request.js';
 
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
 const ExpressResponse = ServerResponse as unknown as Omit<typeof ServerResponse, 'prototype'> &
-  (new (request: Request) => express.Response & { req: Request });
+  (new (request: PetStoreRequest) => express.Response & { req: PetStoreRequest });
 
-export class Response extends ExpressResponse {
+export class PetStoreResponse extends ExpressResponse {
   /** The response to a request for which Node has made none: what it could not parse, and CONNECT. It has no socket. */
-  static toMalformed(request: Request): Response {
-    const response = new Response(Object.assign(request, { complete: true }));
+  static toMalformed(request: PetStoreRequest): PetStoreResponse {
+    const response = new PetStoreResponse(Object.assign(request, { complete: true }));
     // As those that Node has made do; else it would do so with the socket, up to two seconds later.
     response.once('finish', () => response.emit('close'));
     return response;
@@ -39,10 +39,10 @@ export class Response extends ExpressResponse {
   }
 }
 
-// Response inherits from Express's prototype, and that from Node's.
-Object.setPrototypeOf(Response.prototype, express.response);
+// It inherits from Express's prototype, and that from Node's.
+Object.setPrototypeOf(PetStoreResponse.prototype, express.response);
 
 /** Whether a body is too large to be discarded for the next request, or of unknown length. */
-function hasLargeBody({ headers }: Request): boolean {
+function hasLargeBody({ headers }: PetStoreRequest): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > MAX_BODY;
 }

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
-import express from 'express';
 import type { ApiKey } from '../../domain/keys/api-key.js';
 import type { ApiError } from './errors/api-error.js';
 
@@ -55,16 +53,6 @@ export class RequestContext {
 export type AuthenticatedContext = RequestContext & { readonly key: ApiKey };
 
 /** The context of the request, as a parameter of a handler: `@Context() context: AuthenticatedContext`. */
-export const Context = createParamDecorator((_data, host: ExecutionContext) => host.getArgByIndex<Request>(0).context);
-
-// eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know
-const ExpressRequest = IncomingMessage as unknown as Omit<typeof IncomingMessage, 'prototype'> &
-  (new (socket: Socket) => express.Request);
-
-export class Request extends ExpressRequest {
-  /** The adapter sets it when it handles the request. */
-  declare context: RequestContext;
-}
-
-// Request inherits from Express's prototype, and that from Node's.
-Object.setPrototypeOf(Request.prototype, express.request);
+export const Context = createParamDecorator(
+  (_data, host: ExecutionContext) => host.getArgByIndex<{ context: RequestContext }>(0).context,
+);
