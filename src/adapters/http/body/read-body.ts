@@ -3,10 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse } from 'content-type';
 import { quoted } from '../../../application/errors.js';
 import { ApiError } from '../errors/api-error.js';
-import { MAX_BODY } from '../errors/error-code.js';
-
-/** The encoding of a buffered body: until it is read, a chunk costs 40 bytes as a string, and 380 as a Buffer. */
-export const BUFFER_ENCODING = 'latin1';
+import { MAX_BODY } from '../limits.js';
 
 /**
  * Reads the JSON text of a request's body, empty if it has none. Rejects a body unless its headers declare
@@ -42,6 +39,18 @@ function checkMediaType({ headers }: IncomingMessage): void {
   }
 }
 
+/** Each character is a byte. */
+const BYTES_AS_TEXT = 'latin1';
+
+/**
+ * Has a body buffered as text, which `readBytes` makes bytes again: until it is read, a chunk costs 40 bytes as a
+ * string, and 380 as a Buffer.
+ */
+export function bufferAsText(request: IncomingMessage): void {
+  const { 'content-length': length, 'transfer-encoding': transfer } = request.headers;
+  if (transfer ?? length) request.setEncoding(BYTES_AS_TEXT);
+}
+
 function readBytes(request: IncomingMessage, most: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Not a list of chunks, which may have one byte each.
@@ -49,7 +58,7 @@ function readBytes(request: IncomingMessage, most: number): Promise<Buffer> {
     let size = 0;
     request.on('data', (chunk: string) => {
       if (size + chunk.length > most) return reject(ApiError.of('body_too_large'));
-      size += bytes.write(chunk, size, BUFFER_ENCODING);
+      size += bytes.write(chunk, size, BYTES_AS_TEXT);
     });
     request.on('end', () => resolve(bytes.subarray(0, size)));
     request.on('error', () => reject(new ApiError('bad_request', 'The body is incomplete.')));

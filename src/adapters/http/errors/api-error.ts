@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ClientError } from '../../../application/errors.js';
 import { type HeaderList, sendJson } from '../json-response.js';
+import { MAX_NAMED } from '../limits.js';
 import { type ErrorCode, ERRORS, type FixedCode } from './error-code.js';
 
 /** When to retry while the service is not available, in seconds. */
@@ -26,9 +27,6 @@ export function sendError(response: ServerResponse, { code, message, headers }: 
   const [status] = ERRORS[code];
   sendJson(response, { status, body: JSON.stringify({ code, message, status }), headers });
 }
-
-/** The most faults that a message names, so that it stays shorter than the request. */
-const MAX_NAMED = 10;
 
 /**
  * Throws one error for all faults of a request, if it has any: it names the first ten, with the code of the first. The

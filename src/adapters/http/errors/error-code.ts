@@ -1,7 +1,4 @@
-/** The most bytes of a body, of a target (RFC 9110, section 4.1, asks for 8,000), and of a target and headers. */
-export const MAX_BODY = 65_536;
-export const MAX_TARGET = 12_288;
-export const MAX_HEAD = 16_384;
+import { MAX_BODY, MAX_HEAD, MAX_TARGET } from '../limits.js';
 
 /**
  * The closed list of error codes: the HTTP status of each (RFC 9110, section 15; RFC 6585), and its message if that is

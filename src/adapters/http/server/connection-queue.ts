@@ -1,12 +1,10 @@
 import type { Socket } from 'node:net';
 import { endOfTurn } from '../../event-loop.js';
-import { BUFFER_ENCODING } from '../body/read-body.js';
+import { bufferAsText } from '../body/read-body.js';
 import { ApiError, sendError } from '../errors/api-error.js';
+import { LINGER_TIMEOUT, MAX_QUEUED } from '../limits.js';
 import type { PetStoreRequest } from './request.js';
 import { PetStoreResponse } from './response.js';
-
-/** The most requests without a response, 64 of them pending. What a client pipelines beyond these is not handled. */
-const MAX_QUEUED = 65;
 
 const ignore = () => undefined;
 
@@ -24,7 +22,7 @@ const ignore = () => undefined;
  * |             |                                          | another is sent; a request is queued   | `scheduled`  |
  * |             |                                          | … none is, and the client half-closed  | `closing`    |
  * |             |                                          | … none is                              | `idle`       |
- * | `closing`   | Half-closed; what arrives is discarded.  | the client closes, or 2 seconds pass   | (closed)     |
+ * | `closing`   | Half-closed; what arrives is discarded.  | the client closes, or a timeout passes | (closed)     |
  *
  * In `scheduled` and `handling` a request that arrives is queued. A response whose `shouldKeepAlive` is false is the
  * last: no request behind it is queued (section 9.6). A malformed request is queued like any other, and its response is
@@ -76,7 +74,7 @@ export class ConnectionQueue {
     // Behind a request that was not answered yet, nobody can tell where this one begins.
     if (request.headers.upgrade !== undefined)
       response.requestEnd = latest ? NaN : this.bytesBefore + lengthOf(request);
-    if (request.headers['transfer-encoding'] ?? request.headers['content-length']) request.setEncoding(BUFFER_ENCODING);
+    bufferAsText(request);
     this.latest = response;
     response.on('close', this.next);
     unsent.push(response);
@@ -146,7 +144,7 @@ export class ConnectionQueue {
   };
 
   /**
-   * Half-closes, and discards what the client still sends for two seconds: closing a socket with unread bytes resets
+   * Half-closes, and discards for a while what the client still sends: closing a socket with unread bytes resets
    * the connection, which can destroy the response on its way (RFC 9112, section 9.6).
    */
   private halfClose(): void {
@@ -155,7 +153,7 @@ export class ConnectionQueue {
     for (const { req: request } of this.unsent.splice(0)) request.resume();
     this.socket.end();
     this.socket.resume();
-    const timeout = setTimeout(() => this.socket.destroy(), 2_000);
+    const timeout = setTimeout(() => this.socket.destroy(), LINGER_TIMEOUT);
     this.socket.once('close', () => clearTimeout(timeout));
   }
 

@@ -5,8 +5,8 @@ import express from 'express';
 import { databaseTimeout } from '../../../application/timeout.js';
 import type { Settings } from '../../../settings.js';
 import { ApiError } from '../errors/api-error.js';
-import { MAX_HEAD } from '../errors/error-code.js';
 import { type JsonResponse, sendJson } from '../json-response.js';
+import { HEAD_TIMEOUT, MAX_HEAD } from '../limits.js';
 import { RequestContext } from '../request-context.js';
 import { clientAddress } from './client-address.js';
 import { ConnectionQueue } from './connection-queue.js';
@@ -53,7 +53,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     const server = createServer({
       IncomingMessage: AppRequest,
       ServerResponse: AppResponse,
-      headersTimeout: Math.min(10_000, REQUEST_TIMEOUT),
+      headersTimeout: Math.min(HEAD_TIMEOUT, REQUEST_TIMEOUT),
       requestTimeout: REQUEST_TIMEOUT,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
       connectionsCheckingInterval: 1_000,
