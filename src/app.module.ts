@@ -1,8 +1,10 @@
 import { DynamicModule, Global, Module } from '@nestjs/common';
 import { HttpModule } from './adapters/http/http.module.js';
 import { PetsController } from './adapters/http/pets/pets.controller.js';
-import type { Log } from './adapters/log/log.js';
-import { type Observer, OBSERVERS } from './adapters/observer.js';
+import type { Log } from './adapters/observability/log.js';
+import type { Metrics } from './adapters/observability/metrics.js';
+import { Observers } from './adapters/observability/observers.js';
+import type { Tracer } from './adapters/observability/tracing.js';
 import { PersistenceModule } from './adapters/persistence/persistence.module.js';
 import { ScheduledTasks } from './adapters/scheduled-tasks.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
@@ -16,22 +18,26 @@ import { configuredKeys, type Settings } from './settings.js';
 @Global()
 @Module({})
 export class ObserversModule {
-  static async of({ METRICS_PORT, METRICS_HOST, isTraced, DATABASE_URL }: Settings, log: Log): Promise<DynamicModule> {
-    const observers: Observer[] = [log];
-    if (METRICS_PORT !== undefined) {
-      const { Metrics } = await import('./adapters/metrics/metrics.js');
-      observers.push(new Metrics(METRICS_PORT, METRICS_HOST));
-    }
-    if (isTraced) {
-      const { Tracing } = await import('./adapters/tracing/tracing.js');
-      observers.push(new Tracing(DATABASE_URL.engine));
-    }
-    // One provider each, too: Nest calls the lifecycle hooks of providers, not those of the items of a list.
-    const each = observers.map((observer, i) => ({ provide: `OBSERVER ${i}`, useValue: observer }));
+  static of({ METRICS_PORT, METRICS_HOST, isTraced, DATABASE_URL }: Settings, log: Log): DynamicModule {
+    const metrics = async () => {
+      if (METRICS_PORT === undefined) return undefined;
+      const { Metrics } = await import('./adapters/observability/metrics.js');
+      return new Metrics(METRICS_PORT, METRICS_HOST);
+    };
+    const tracer = async () => {
+      if (!isTraced) return undefined;
+      const { Tracer } = await import('./adapters/observability/tracing.js');
+      return new Tracer(DATABASE_URL.engine);
+    };
+    const observers = (...optional: [Metrics?, Tracer?]) => new Observers(log, ...optional);
     return {
       module: ObserversModule,
-      providers: [{ provide: OBSERVERS, useValue: observers }, ...each],
-      exports: [OBSERVERS],
+      providers: [
+        { provide: 'METRICS', useFactory: metrics },
+        { provide: 'TRACER', useFactory: tracer },
+        { provide: Observers, useFactory: observers, inject: ['METRICS', 'TRACER'] },
+      ],
+      exports: [Observers],
     };
   }
 }

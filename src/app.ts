@@ -10,8 +10,8 @@ import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
 import type { PetStoreRequest } from './adapters/http/server/request.js';
-import { Log } from './adapters/log/log.js';
-import { type Observer, OBSERVERS } from './adapters/observer.js';
+import { Log } from './adapters/observability/log.js';
+import { Observers } from './adapters/observability/observers.js';
 import { AppModule } from './app.module.js';
 import type { Settings } from './settings.js';
 
@@ -24,7 +24,7 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   // By default parameters behind the thousandth would be ignored, and their order lost.
   app.set('query parser', (query: string | null): Query => [...new URLSearchParams(`?${query ?? ''}`)]);
   // First, since it sees every response, and what follows belongs to the request's trace.
-  app.use(observeRequests(app.get<readonly Observer[]>(OBSERVERS)));
+  app.use(observeRequests(app.get(Observers)));
   // Before all that responds: every response on the path has these headers, to a preflight or a protocol error too.
   app.use(deprecateGetPet(settings));
   // Before the guard, since preflights have no key, and before protocol errors, which pages must be able to read.

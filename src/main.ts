@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { CommanderError } from 'commander';
 import type { Access, Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
-import { sourceStack } from './adapters/log/source-stack.js';
+import { sourceStack } from './adapters/observability/source-stack.js';
 import { persistent } from './adapters/persistence/database-url.js';
 import { requireDatabase } from './adapters/persistence/sqlite-file.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
@@ -51,7 +51,7 @@ async function check(): Promise<Finding[]> {
   const { inspectDatabase } = await import('./adapters/persistence/typeorm/maintenance/check.js');
   const settings = readSettings();
   const { DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL, isTraced } = settings;
-  if (isTraced) findings.push(...(await (await import('./adapters/tracing/tracing.js')).tracingFindings()));
+  if (isTraced) findings.push(...(await (await import('./adapters/observability/tracing.js')).tracingFindings()));
   findings.push(...(await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT, configuredKeys(settings).length)));
   if (RATE_LIMIT_URL === undefined) return findings;
   const { redisFinding } = await import('./adapters/http/auth/redis.js');
@@ -60,7 +60,7 @@ async function check(): Promise<Finding[]> {
 
 async function openApi(): Promise<string> {
   const { openApiDocument, openApiYaml } = await import('./adapters/http/docs/document.js');
-  const { Log } = await import('./adapters/log/log.js');
+  const { Log } = await import('./adapters/observability/log.js');
   const { createApp } = await import('./app.js');
   const baseUrls = {
     PRODUCTION_BASE_URL: readSetting('PRODUCTION_BASE_URL'),

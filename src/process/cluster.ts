@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import { Log } from '../adapters/log/log.js';
+import { Log } from '../adapters/observability/log.js';
 import type { Settings } from '../settings.js';
 import { ACCEPTS_STOP, shutdownOnSignal, STOP } from './shutdown.js';
 
@@ -61,7 +61,7 @@ export async function supervise(settings: Settings): Promise<void> {
     return Promise.all(workers().map((worker) => new Promise((resolve) => worker.once('exit', resolve))));
   });
   if (METRICS_PORT !== undefined) {
-    const { clusterMetrics, serveMetrics } = await import('../adapters/metrics/metrics-server.js');
+    const { clusterMetrics, serveMetrics } = await import('../adapters/observability/metrics-server.js');
     await serveMetrics(METRICS_PORT, METRICS_HOST, clusterMetrics, (error) => log.error(error, 'metrics'));
   }
   if (RATE_LIMIT || AUTH_FAILURE_LIMIT) {

@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import type { Log } from '../adapters/log/log.js';
+import type { Log } from '../adapters/observability/log.js';
 import { DatabaseUnavailable } from '../application/errors.js';
 import { ApiKeyService } from '../application/keys/api-key.service.js';
 import { configuredKeys, type Settings } from '../settings.js';

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Log } from '../adapters/log/log.js';
-import { listen } from '../adapters/net/listen.js';
+import { Log } from '../adapters/observability/log.js';
+import { listen } from '../adapters/listen.js';
 import { allWorkersListen } from './cluster.js';
 import { greet } from './greeting.js';
 import type { Settings } from '../settings.js';

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import type { Log } from '../adapters/log/log.js';
+import type { Log } from '../adapters/observability/log.js';
 import type { Settings } from '../settings.js';
 
 /** From when on, after the first signal, a SIGINT ends the process, in milliseconds. npm sends copies at once. */

@@ -1,19 +1,15 @@
 import type { NextFunction } from 'express';
-import type { FinishedRequest, Observer } from '../observer.js';
+import type { FinishedRequest } from '../observability/finished-request.js';
+import type { Observers } from '../observability/observers.js';
 import type { PetStoreRequest } from './server/request.js';
 import type { PetStoreResponse } from './server/response.js';
 import { UNMATCHED } from './unmatched.js';
 
 /** Middleware that reports every request that is handled, parsed or not, to the observers. */
-export function observeRequests(observers: readonly Observer[]) {
-  const tracing = observers.find((observer) => 'begin' in observer);
+export function observeRequests(observers: Observers) {
   return (request: PetStoreRequest, response: PetStoreResponse, next: NextFunction) => {
-    response.once('close', () => {
-      const finished = finishedRequest(request, response);
-      for (const observer of observers) observer.finish?.(finished);
-    });
-    if (!tracing?.begin) return next();
-    tracing.begin(request, (span) => {
+    response.once('close', () => observers.finish(finishedRequest(request, response)));
+    observers.begin(request, (span) => {
       request.context.span = span;
       next();
     });

@@ -1,7 +1,7 @@
 import { DynamicModule, Module, Type } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import type { Settings } from '../../settings.js';
-import { type Observer, OBSERVERS } from '../observer.js';
+import { Observers } from '../observability/observers.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { RateLimits } from './auth/rate-limits.js';
 import { DocsController } from './docs/docs.controller.js';
@@ -23,8 +23,8 @@ export class HttpModule {
         { provide: 'SETTINGS', useValue: settings },
         {
           provide: RateLimits,
-          useFactory: (observers: readonly Observer[]) => RateLimits.open(settings, observers),
-          inject: [OBSERVERS],
+          useFactory: (observers: Observers) => RateLimits.open(settings, observers),
+          inject: [Observers],
         },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_FILTER, useClass: ApiErrorFilter },

@@ -1,7 +1,7 @@
 import { DynamicModule, Logger, Module, OnApplicationShutdown } from '@nestjs/common';
 import { ApiKeyRepository } from '../../application/keys/api-key-repository.port.js';
 import { PetRepository } from '../../application/pets/pet-repository.port.js';
-import { type Observer, OBSERVERS } from '../observer.js';
+import { Observers } from '../observability/observers.js';
 import { DatabaseUrl } from './database-url.js';
 import { MemoryApiKeyRepository } from './memory/memory-api-key.repository.js';
 import { MemoryPetRepository } from './memory/memory-pet.repository.js';
@@ -22,10 +22,9 @@ export class PersistenceModule implements OnApplicationShutdown {
   constructor(private readonly database: OpenDatabase) {}
 
   static forUrl(url: DatabaseUrl, limits: DatabaseLimits): DynamicModule {
-    const open = (observers: readonly Observer[]) =>
-      openDatabase(url, limits, (message) => logger.warn(message), observers);
+    const open = (observers: Observers) => openDatabase(url, limits, (message) => logger.warn(message), observers);
     const providers = [
-      { provide: OpenDatabase, useFactory: open, inject: [OBSERVERS] },
+      { provide: OpenDatabase, useFactory: open, inject: [Observers] },
       { provide: PetRepository, useFactory: ({ pets }: OpenDatabase) => pets, inject: [OpenDatabase] },
       { provide: ApiKeyRepository, useFactory: ({ keys }: OpenDatabase) => keys, inject: [OpenDatabase] },
     ];
@@ -42,7 +41,7 @@ export async function openDatabase(
   url: DatabaseUrl,
   limits: DatabaseLimits,
   report: (message: string) => void,
-  observers?: readonly Observer[],
+  observers?: Observers,
 ): Promise<OpenDatabase> {
   if (url.engine === 'memory')
     return { pets: new MemoryPetRepository(), keys: new MemoryApiKeyRepository(), close: () => Promise.resolve() };

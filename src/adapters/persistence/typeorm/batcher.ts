@@ -2,7 +2,6 @@ import { AsyncResource } from 'node:async_hooks';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { ClientError, databaseTimedOut } from '../../../application/errors.js';
 import { endOfNextTurn } from '../../event-loop.js';
-import { observeCommit } from '../../observer.js';
 import { Database, WorkKind } from './database.js';
 import { RowsDiscarded } from './failures.js';
 
@@ -80,7 +79,7 @@ export class Batcher<Item, Result> {
     const items = batch.map(({ item }) => item);
     const attempt = () => database.run(kind, summary, (manager) => work(manager, items), deadline);
     try {
-      const results = await (kind === 'read' ? attempt() : observeCommit(database.observers, items.length, attempt));
+      const results = await (kind === 'read' ? attempt() : database.observers.commit(items.length, attempt));
       for (const [i, { resolve, reject }] of batch.entries()) {
         const result = results[i] as Result | Error;
         if (result instanceof Error) reject(result);

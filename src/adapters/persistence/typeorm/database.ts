@@ -5,7 +5,7 @@ import { DatabaseUnavailable, databaseTimedOut, quoted, UsageError } from '../..
 import { databaseTimeout, withTimeout } from '../../../application/timeout.js';
 import type { Settings } from '../../../settings.js';
 import { OncePerTurn } from '../../event-loop.js';
-import { type Observer, observeQuery } from '../../observer.js';
+import { Observers } from '../../observability/observers.js';
 import { locationOf, PersistentUrl, SqliteUrl } from '../database-url.js';
 import { collectGarbage, createDatabaseFile, OpenFiles } from '../sqlite-file.js';
 import { dataSourceOptions, openDataSource, untilClosed, withSource } from './data-source.js';
@@ -58,7 +58,7 @@ export class Database {
     url: PersistentUrl,
     private readonly limits: DatabaseLimits,
     private readonly report: (message: string) => void,
-    readonly observers: readonly Observer[] = [],
+    readonly observers = new Observers(),
   ) {
     this.state = new DatabaseState(() => this.connect().catch((error) => this.failToConnect(error)), report);
     this.url = createDatabaseFile(url);
@@ -110,7 +110,7 @@ export class Database {
    */
   run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
     if (deadline === undefined) return this.admit((until) => this.run(kind, summary, work, until));
-    return observeQuery(this.observers, summary, () => this.runWithRetries(kind, work, deadline));
+    return this.observers.query(summary, () => this.runWithRetries(kind, work, deadline));
   }
 
   /** See `PetRepository.version`. */

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { AddressInfo } from 'node:net';
-import { serveMetrics } from '../../src/adapters/metrics/metrics-server.js';
+import { serveMetrics } from '../../src/adapters/observability/metrics-server.js';
 import { sqlite } from '../support/stores.js';
 import { describeMetrics } from './metrics.contract.js';
 

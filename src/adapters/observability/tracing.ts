@@ -16,7 +16,7 @@ import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
 import { LRUCache } from 'lru-cache';
 import { type Finding, warn } from '../../application/finding.js';
-import type { FinishedRequest, Observer } from '../observer.js';
+import type { FinishedRequest } from './finished-request.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 /** How long a shutdown waits for the collector to accept the last spans, in milliseconds. */
@@ -62,7 +62,7 @@ export async function tracingFindings(): Promise<Finding[]> {
 }
 
 /** Traces requests, commits and queries. */
-export class Tracing implements Observer, OnApplicationShutdown {
+export class Tracer implements OnApplicationShutdown {
   private readonly sdk = startSdk(logWarning);
   private readonly tracer = trace.getTracer('petstore', packageJson.version);
   private readonly system: string;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Log } from '../../src/adapters/log/log.js';
+import { Log } from '../../src/adapters/observability/log.js';
 import { rawQuery } from '../stores/raw-query.js';
 import { Connection } from '../support/connection.js';
 import { newPetJson } from '../support/fields.js';

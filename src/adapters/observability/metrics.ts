@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { FinishedRequest, Observer } from '../observer.js';
+import type { FinishedRequest } from './finished-request.js';
 import { sendMetrics, serveMetrics } from './metrics-server.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
@@ -18,7 +18,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
  * The metrics of the service, served to Prometheus on a port of their own. A worker sends its metrics to the primary,
  * which serves those of all workers.
  */
-export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationShutdown {
+export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly registry = new Registry();
   private readonly deprecatedCalls = new Counter({
     name: 'petstore_deprecated_calls_total',
@@ -72,7 +72,7 @@ export class Metrics implements Observer, OnApplicationBootstrap, OnApplicationS
   }
 
   /** Measures a database query. */
-  query<T>(_summary: string, run: () => Promise<T>): Promise<T> {
+  query<T>(run: () => Promise<T>): Promise<T> {
     const end = this.queries.startTimer();
     return run().finally(end);
   }

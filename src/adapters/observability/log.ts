@@ -1,14 +1,14 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Settings } from '../../settings.js';
-import type { FinishedRequest, Observer } from '../observer.js';
+import type { FinishedRequest } from './finished-request.js';
 import { sourceStack } from './source-stack.js';
 import { openStdout } from './stdout.js';
 
 type LogSettings = Pick<Settings, 'LOG_LEVEL' | 'NODE_ENV'>;
 
 /** The log: lines of JSON in production, and of text otherwise. */
-export class Log implements LoggerService, Observer {
+export class Log implements LoggerService {
   private readonly pino: Logger;
   private readonly output: DestinationStream;
   private now = 0;
