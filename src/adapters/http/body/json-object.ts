@@ -2,7 +2,7 @@ import { quoted } from '../../../application/errors.js';
 import { int64FromLiteral } from '../../../domain/int64.js';
 import { ApiError } from '../errors/api-error.js';
 
-/** The name of a member of an object, and the first token of its value. */
+/** The name of a member of an object, and the first token of its value: what is nested in it is dropped. */
 export type Member = readonly [name: string, token: string];
 
 /** A string, a bracket, a number, `true`, `false` or `null`; in valid JSON nothing else has a meaning. */
