@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshFolder } from '../support/fresh-folder.js';
-import { mariadb, postgres, sqlite } from '../support/stores.js';
+import { mariadb, openStoreAt, postgres, sqlite } from '../support/stores.js';
 import { fileOf, rawQuery } from '../stores/raw-query.js';
 
 const folder = freshFolder();
@@ -32,32 +32,30 @@ it.each([sqlite, postgres])(
   },
 );
 
-it.each([sqlite, postgres, mariadb])(
-  'a rotation on $name while a create is retried through two instances adds no second pet',
-  async (kind) => {
-    const store = await kind.create();
-    const variables = { NODE_ENV: 'production', DATABASE_URL: store.url };
-    const services = [await folder().serve(variables), await folder().serve(variables)];
-    const petstore = async (line: string) => (await folder().run(line.split(' '), variables)).out.trimEnd();
-    const old = await petstore('keys create --name shop --quiet');
-    const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'retried' };
-    const create = async (key: string, instance: number) => {
-      const init = { method: 'POST', headers, body: '{"name":"Bella","categoryId":1}' };
-      const { status, headers: sent } = await services[instance]!.send(key, '/pets', init);
-      return [status, sent.get('location'), sent.get('idempotent-replayed')];
-    };
-    const [, location] = await create(old, 0);
-    const key = await petstore('keys rotate shop --quiet');
-    for (const [sent, instance] of [
-      [key, 0],
-      [key, 1],
-      [old, 1],
-    ] as const)
-      expect(await create(sent, instance)).toEqual([201, location, 'true']);
-    await folder().remove();
-    await store.remove();
-  },
-);
+// On MariaDB, since the case above is on the others.
+it('a rotation while a create is retried through two instances adds no second pet', async () => {
+  const store = await mariadb.create();
+  const variables = { NODE_ENV: 'production', DATABASE_URL: store.url };
+  const services = [await folder().serve(variables), await folder().serve(variables)];
+  const petstore = async (line: string) => (await folder().run(line.split(' '), variables)).out.trimEnd();
+  const old = await petstore('keys create --name shop --quiet');
+  const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'retried' };
+  const create = async (key: string, instance: number) => {
+    const init = { method: 'POST', headers, body: '{"name":"Bella","categoryId":1}' };
+    const { status, headers: sent } = await services[instance]!.send(key, '/pets', init);
+    return [status, sent.get('location'), sent.get('idempotent-replayed')];
+  };
+  const [, location] = await create(old, 0);
+  const key = await petstore('keys rotate shop --quiet');
+  for (const [sent, instance] of [
+    [key, 0],
+    [key, 1],
+    [old, 1],
+  ] as const)
+    expect(await create(sent, instance)).toEqual([201, location, 'true']);
+  await folder().remove();
+  await store.remove();
+});
 
 it.each([
   ...['keys list', 'keys callers', 'keys revoke shop'],
@@ -75,28 +73,31 @@ it.each([sqlite, postgres, mariadb])('keys list and keys callers on $name change
     await rawQuery(store.url, 'SELECT name FROM migrations').catch(() => 'none'),
     kind === sqlite && readFileSync(fileOf(store.url)),
   ];
-  await run('keys create --name shop');
+  await (await openStoreAt(store.url)).close();
   for (const sql of kind === sqlite ? ['PRAGMA journal_mode = DELETE'] : []) await rawQuery(store.url, sql);
-  for (const sql of ['', `DELETE FROM migrations WHERE name LIKE 'Unique%'`, 'DROP TABLE migrations']) {
+  const pending = /^DATABASE_URL \(.*pending: .*"petstore migrate" or .*\.\n$/;
+  for (const [sql, line] of [
+    ['', 'keys list'],
+    ['', 'keys callers'],
+    [`DELETE FROM migrations WHERE name LIKE 'Unique%'`, 'keys list'],
+    ['DROP TABLE migrations', 'keys callers'],
+  ] as const) {
     if (sql) await rawQuery(store.url, sql);
     const before = await state();
-    for (const line of ['keys list', 'keys callers']) {
-      const { code, out, err } = await run(line);
-      expect([code, sql ? err : out]).toEqual([
-        sql ? 1 : 0,
-        expect.stringMatching(sql ? /^DATABASE_URL \(.*pending: .*"petstore migrate" or .*\.\n$/ : /^NAME /) as unknown,
-      ]);
-    }
+    const { code, out, err } = await run(line);
+    expect([code, sql ? err : out]).toEqual([sql ? 1 : 0, expect.stringMatching(sql ? pending : /^NAME /) as unknown]);
     expect(await state()).toEqual(before);
   }
   await store.remove();
 });
 
-it.each(['keys list', 'seed --count 1'])('%s says why the database cannot be used', async (line) => {
+it('a command says why the database cannot be used, if it only reads, too', async () => {
   const variables = { DATABASE_URL: 'postgres://shop:hunter2@127.0.0.1:1/pets', STATEMENT_TIMEOUT: '100' };
-  const { code, err } = await folder().run(line.split(' '), variables);
-  expect(code).toBe(1);
-  expect(err).toMatch(/^DATABASE_URL \(.*\): connect ECONNREFUSED 127\.0\.0\.1:1\.\n$/);
+  const running = ['keys list', 'seed --count 1'].map((line) => folder().run(line.split(' '), variables));
+  for (const { code, err } of await Promise.all(running)) {
+    expect(code).toBe(1);
+    expect(err).toMatch(/^DATABASE_URL \(.*\): connect ECONNREFUSED 127\.0\.0\.1:1\.\n$/);
+  }
 });
 
 it('check prints warnings and a summary, and everything with --verbose', async () => {
@@ -116,7 +117,7 @@ it('copy takes the names of variables, so that no list of processes shows a pass
   const OLD_URL = 'sqlite:data/petstore.sqlite';
   const { out } = await folder().run(['copy', '--from', 'OLD_URL', '--to', 'NEW_URL'], { OLD_URL });
   expect(out).toContain('Copied 2 pets');
-  expect(await copy('OLD_URL', 'x', { OLD_URL: 'hunter2' })).toMatch(/^OLD_URL must be sqlite:FILE/);
+  expect(await copy('OLD_URL', 'x', { OLD_URL: 'hunter2' })).toMatch(/^OLD_URL must begin with sqlite:/);
   expect(await copy('OLD_URL', 'NEW_URL', { OLD_URL: 'memory:' })).toMatch(/^OLD_URL must not be memory:/);
   expect(await copy('hunter2', 'NEW_URL', {})).toBe(
     '--from must be a URL, or the name of an environment variable that has it, which must be set.',
@@ -132,7 +133,8 @@ it("TypeORM's own commands print what they do, and create a database for its own
   const file = join(folder().path, 'pets.sqlite');
   const env = { ...process.env, FORCE_COLOR: '0', DATABASE_URL: `sqlite:${file}` };
   const options = ['-d', join(folder().program, 'ormconfig.js')];
-  const run = (command: string) => execFileSync('npx', ['typeorm', command, ...options], { env, encoding: 'utf8' });
+  const run = (command: string) =>
+    execFileSync(process.execPath, ['node_modules/typeorm/cli.js', command, ...options], { env, encoding: 'utf8' });
   expect(run('migration:run')).toMatch(/^Migration \w+ has been executed successfully\.$/m);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(run('migration:show')).toMatch(/^\[X] 1 \w+\n(\[X] .*\n)*$/);

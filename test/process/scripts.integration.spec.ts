@@ -65,7 +65,7 @@ afterAll(() => {
 it.each(['start', 'dev', 'build', 'types', 'openapi', 'test'])('npm run %s, before npm ci, asks for it', (script) => {
   const { status, stdout, stderr } = run(script);
   expect([status, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(/^Packages are not installed \(@nestjs\/common, .*\): run "npm ci" first\.\n$/);
+  expect(stderr).toMatch(/^Packages are not installed \([^()]*, @nestjs\/common, [^()]*\): run "npm ci" first\.\n$/);
 });
 
 describe('with the packages', () => {
@@ -99,8 +99,9 @@ describe('with the packages', () => {
   );
 
   it('the other scripts need Node, npm and git only', () => {
-    for (const script of ['build', 'types', 'openapi']) expect(run(script)).toMatchObject({ status: 0, stderr: '' });
-    expect(run('test', '--', 'test/domain')).toMatchObject({ status: 0 });
+    // `openapi` builds as `build` does.
+    for (const script of ['types', 'openapi']) expect(run(script)).toMatchObject({ status: 0, stderr: '' });
+    expect(run('test', '--', 'test/domain/int64')).toMatchObject({ status: 0 });
     const { stdout } = spawnSync('git', ['diff', '--no-index', 'openapi.yaml', join(clone, 'openapi.yaml')]);
     expect(stdout.toString()).toBe('');
   });
