@@ -174,9 +174,10 @@ describe('limits in Redis', () => {
       await until(() => warnings(services) > before);
       await recover();
       await until(async () => {
-        await untilShared(services);
+        await statuses(services, 4, () => KEY);
         return recoveries(services) > recovered;
       });
+      await untilShared(services);
     }
     for (const { log } of services) expect(log).not.toContain(PASSWORD);
   });

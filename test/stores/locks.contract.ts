@@ -48,7 +48,7 @@ export function describeLocks(kind: StoreKind): void {
       const { pets } = await store.open();
       await pets.add(newPet());
       const other = await transaction(...(isPostgres ? onPostgres : onMariadb));
-      const adding = pets.add(newPet(), idempotencyKey(), performance.now() + 4_000);
+      const adding = pets.add(newPet(), idempotencyKey(), performance.now() + 2_500);
       await expect(adding).rejects.toThrow(DatabaseUnavailable);
       await other.query(isPostgres ? 'ROLLBACK' : 'UNLOCK TABLES; ROLLBACK');
       // The server may have run the abandoned statement once the lock was released.

@@ -243,7 +243,9 @@ describe('a PostgreSQL that ends each connection with the packet that accepts it
     const server = createServer((socket) => socket.once('data', () => socket.end(packet)).on('error', () => undefined));
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo;
-    const store = await openStoreAt(`postgres://petstore@127.0.0.1:${port}/petstore`);
+    const DATABASE_URL = `postgres://petstore@127.0.0.1:${port}/petstore`;
+    const settings = readSettings({ DATABASE_URL, STATEMENT_TIMEOUT: '100' });
+    const store = await openDatabase(settings.DATABASE_URL, settings, () => undefined);
     try {
       await expect(store.pets.list({ limit: 1 })).rejects.toThrow(DatabaseUnavailable);
     } finally {
