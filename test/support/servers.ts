@@ -258,7 +258,8 @@ const wanted: readonly Wanted[] = [
       await client.connect();
       await client.end();
     },
-    launch: () => newPostgres(),
+    // It lasts no longer than the run.
+    launch: () => newPostgres('fsync=off'),
     url: (port) => `postgres://postgres@127.0.0.1:${port}`,
   },
   {
