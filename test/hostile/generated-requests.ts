@@ -84,7 +84,7 @@ const TWISTS: Readonly<Record<string, Twist>> = {
   nothing: {},
   'the last one': {
     closes: true,
-    head: adding('Connection: close', 'Connection: x,\tClose ,y', 'Connection: Upgrade\r\nUpgrade: h2c'),
+    head: adding('Connection: close', 'Connection: x,\tClose ,y'),
   },
   'expects 100-continue': { expects: true, head: adding('Expect: 100-continue') },
   'a stray byte in the head': {
