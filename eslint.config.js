@@ -47,11 +47,11 @@ export default tseslint.config(
   },
   {
     files: ['src/**'],
-    ignores: ['src/settings.ts'],
+    ignores: ['src/settings/settings.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
-        { object: 'process', property: 'env', message: 'Only src/settings.ts reads the environment.' },
+        { object: 'process', property: 'env', message: 'Only src/settings/settings.ts reads the environment.' },
       ],
     },
   },

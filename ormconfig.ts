@@ -1,8 +1,8 @@
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { persistent } from './src/adapters/persistence/database-url.js';
+import { persistent } from './src/settings/database-url.js';
 import { createDatabaseFile } from './src/adapters/persistence/sqlite-file.js';
 import { dataSourceOptions, withSource } from './src/adapters/persistence/typeorm/data-source.js';
-import { loadEnvFile, readSetting } from './src/settings.js';
+import { loadEnvFile, readSetting } from './src/settings/settings.js';
 
 loadEnvFile();
 const url = createDatabaseFile(persistent(readSetting('DATABASE_URL')));

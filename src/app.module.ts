@@ -12,7 +12,7 @@ import { ApiKeyService } from './application/keys/api-key.service.js';
 import { Authenticator } from './application/keys/authenticator.js';
 import { PetRepository } from './application/pets/pet-repository.port.js';
 import { PetService } from './application/pets/pet.service.js';
-import { configuredKeys, type Settings } from './settings.js';
+import { configuredKeys, type Settings } from './settings/settings.js';
 
 /** The log, and metrics and traces, which are loaded only if configured: they cost start time and memory. */
 @Global()

@@ -12,15 +12,20 @@ import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
 import type { PetStoreRequest } from './adapters/http/server/request.js';
 import { Log } from './adapters/observability/log.js';
 import { Observers } from './adapters/observability/observers.js';
+import { databaseTimeout } from './adapters/persistence/timeout.js';
 import { AppModule } from './app.module.js';
-import type { Settings } from './settings.js';
+import type { Settings } from './settings/settings.js';
 
 /** Creates the application, for production and for every HTTP test; it does not listen yet. */
 export async function createApp(settings: Settings, log: Log): Promise<INestApplication> {
   Logger.overrideLogger(log);
   const options = { bodyParser: false, abortOnError: false };
   const module = AppModule.of(settings, log);
-  const app = await NestFactory.create<NestExpressApplication>(module, new PetStoreAdapter(settings), options);
+  const app = await NestFactory.create<NestExpressApplication>(
+    module,
+    new PetStoreAdapter(settings, databaseTimeout(settings)),
+    options,
+  );
   // By default parameters behind the thousandth would be ignored, and their order lost.
   app.set('query parser', (query: string | null): Query => [...new URLSearchParams(`?${query ?? ''}`)]);
   // First, since it sees every response, and what follows belongs to the request's trace.

@@ -3,13 +3,20 @@ import { CommanderError } from 'commander';
 import type { Access, Services } from './adapters/cli/command-context.js';
 import { program } from './adapters/cli/program.js';
 import { sourceStack } from './adapters/observability/source-stack.js';
-import { persistent } from './adapters/persistence/database-url.js';
+import { persistent } from './settings/database-url.js';
 import { requireDatabase } from './adapters/persistence/sqlite-file.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
 import type { Finding } from './application/finding.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { PetService } from './application/pets/pet.service.js';
-import { configuredKeys, databaseUrlOf, loadEnvFile, readSetting, readSettings, settingFindings } from './settings.js';
+import {
+  configuredKeys,
+  databaseUrlOf,
+  loadEnvFile,
+  readSetting,
+  readSettings,
+  settingFindings,
+} from './settings/settings.js';
 
 // Commands import what they need: the primary of several workers, and the help, load almost nothing.
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { loadAll } from 'js-yaml';
-import { readSettings, SETTINGS } from '../src/settings.js';
+import { readSettings, SETTINGS } from '../src/settings/settings.js';
 import { freePort } from './support/servers.js';
 import { Service } from './support/service.js';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { UsageError } from '../src/application/errors.js';
-import { configuredKeys, readSettings, settingFindings, type Settings, SETTINGS } from '../src/settings.js';
+import { configuredKeys, readSettings, settingFindings, type Settings, SETTINGS } from '../src/settings/settings.js';
 
 /** The variable, its default, valid texts with the values they mean, and invalid texts. */
 type Row = readonly [keyof Settings, unknown, Readonly<Record<string, unknown>>, readonly string[]];

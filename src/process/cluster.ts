@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { Log } from '../adapters/observability/log.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../settings/settings.js';
 import { ACCEPTS_STOP, shutdownOnSignal, STOP } from './shutdown.js';
 
 /** The pause before a worker that exited is replaced, in milliseconds: doubled each time until a worker listens. */

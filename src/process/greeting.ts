@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Log } from '../adapters/observability/log.js';
 import { DatabaseUnavailable } from '../application/errors.js';
 import { ApiKeyService } from '../application/keys/api-key.service.js';
-import { configuredKeys, type Settings } from '../settings.js';
+import { configuredKeys, type Settings } from '../settings/settings.js';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const CREATE_KEY = 'petstore keys create --name NAME';

@@ -5,7 +5,7 @@ import { Log } from '../adapters/observability/log.js';
 import { listen } from '../adapters/listen.js';
 import { allWorkersListen } from './cluster.js';
 import { greet } from './greeting.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../settings/settings.js';
 import { shutdownOnSignal } from './shutdown.js';
 
 /** Serves in this process, alone or as a worker of a cluster, until SIGTERM or SIGINT. */

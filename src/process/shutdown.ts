@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Log } from '../adapters/observability/log.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../settings/settings.js';
 
 /** From when on, after the first signal, a SIGINT ends the process, in milliseconds. npm sends copies at once. */
 const HURRY = 1_000;

@@ -3,7 +3,7 @@ import type { CommandContext, Services } from '../../src/adapters/cli/command-co
 import { program } from '../../src/adapters/cli/program.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { PetService } from '../../src/application/pets/pet.service.js';
-import { databaseUrl, persistent } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, persistent } from '../../src/settings/database-url.js';
 import type { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import type { Outcome } from '../support/working-folder.js';
 

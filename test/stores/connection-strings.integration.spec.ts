@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
 import { withDatabase } from '../../src/adapters/persistence/typeorm/migrate.js';
 import { freshFolder } from '../support/fresh-folder.js';
 import { newCertificate, newMariadb, newPgBouncer, newPostgres, TestServer } from '../support/servers.js';

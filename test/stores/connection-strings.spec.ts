@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { databaseUrl, ServerUrl } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, ServerUrl } from '../../src/settings/database-url.js';
 
 /** Where a connection string is from, the string, and what it means or what the message about it says. */
 type Row = readonly [from: string, url: string, meaning: RegExp | Partial<ServerUrl>];

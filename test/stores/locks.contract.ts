@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
 import { requestKeyOf } from '../../src/adapters/persistence/typeorm/pets/pet-table.js';
 import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/migrate.js';
 import { IdempotencyInProgress, DatabaseUnavailable } from '../../src/application/errors.js';

@@ -1,10 +1,10 @@
-import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
 import { collectGarbage } from '../../src/adapters/persistence/sqlite-file.js';
 import { makeBackup, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
 import { inspectDatabase } from '../../src/adapters/persistence/typeorm/maintenance/check.js';
 import { Finding } from '../../src/application/finding.js';
-import { readSettings } from '../../src/settings.js';
+import { readSettings } from '../../src/settings/settings.js';
 import { fileOf } from './raw-query.js';
 
 const { STATEMENT_TIMEOUT } = readSettings({});

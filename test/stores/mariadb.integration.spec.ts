@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { PersistentUrl } from '../../src/settings/database-url.js';
 import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
-import { readSettings } from '../../src/settings.js';
+import { readSettings } from '../../src/settings/settings.js';
 import { Proxy } from '../support/proxy.js';
 import { newMariadb, TestServer } from '../support/servers.js';
 import { Service } from '../support/service.js';

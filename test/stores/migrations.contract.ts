@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { databaseUrl, type PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, type PersistentUrl } from '../../src/settings/database-url.js';
 import { dataSourceOptions, withSource } from '../../src/adapters/persistence/typeorm/data-source.js';
 import { CreateTables1795132800000 } from '../../src/adapters/persistence/typeorm/migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from '../../src/adapters/persistence/typeorm/migrations/1795651200000-unique-key-names.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { postgres as postgresDialect } from '../../src/adapters/persistence/typeorm/dialects/postgres.js';
 import { openDatabase, OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
-import { readSettings } from '../../src/settings.js';
+import { readSettings } from '../../src/settings/settings.js';
 import { freshStore } from '../support/fresh-store.js';
 import { newPostgres, newStandby, TestServer } from '../support/servers.js';
 import { Service } from '../support/service.js';

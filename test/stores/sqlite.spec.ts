@@ -16,9 +16,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseUnavailable } from '../../src/application/errors.js';
-import { readSettings } from '../../src/settings.js';
+import { readSettings } from '../../src/settings/settings.js';
 import { openDatabase } from '../../src/adapters/persistence/persistence.module.js';
-import { PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { PersistentUrl } from '../../src/settings/database-url.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { databaseUrl, PersistentUrl } from '../../src/adapters/persistence/database-url.js';
+import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
 import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/migrate.js';
 import { keyText } from '../../src/domain/keys/api-key.js';
 import { newPetJson } from '../support/fields.js';

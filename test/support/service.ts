@@ -7,7 +7,7 @@ import { openApiDocument } from '../../src/adapters/http/docs/document.js';
 import { Log } from '../../src/adapters/observability/log.js';
 import { createApp } from '../../src/app.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
-import { readSettings } from '../../src/settings.js';
+import { readSettings } from '../../src/settings/settings.js';
 import { listen } from '../../src/adapters/listen.js';
 import { ApiContract } from './api-contract.js';
 import { type Answer, Connection, rejectContentHeaders } from './connection.js';

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openDatabase, OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
-import { readSettings } from '../../src/settings.js';
+import { readSettings } from '../../src/settings/settings.js';
 import { sourceDigest } from './program.js';
 import { dropDatabase, query, withDatabase } from './sql.js';
 

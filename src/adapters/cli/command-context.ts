@@ -1,7 +1,7 @@
 import type { Finding } from '../../application/finding.js';
 import type { ApiKeyService } from '../../application/keys/api-key.service.js';
 import type { PetService } from '../../application/pets/pet.service.js';
-import type { PersistentUrl } from '../persistence/database-url.js';
+import type { PersistentUrl } from '../../settings/database-url.js';
 
 /** The services of an open database. */
 export interface Services {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
-import type { PersistentUrl } from '../persistence/database-url.js';
+import type { PersistentUrl } from '../../settings/database-url.js';
 import type { CommandContext } from './command-context.js';
 import { plural, table } from './text.js';
 

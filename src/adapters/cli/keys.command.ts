@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { IssuedKey } from '../../application/keys/api-key.service.js';
-import { locationOf } from '../persistence/database-url.js';
+import { locationOf } from '../../settings/database-url.js';
 import type { CommandContext } from './command-context.js';
 import { format, table } from './text.js';
 

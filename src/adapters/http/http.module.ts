@@ -1,6 +1,6 @@
 import { DynamicModule, Module, Type } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
-import type { Settings } from '../../settings.js';
+import type { Settings } from '../../settings/settings.js';
 import { Observers } from '../observability/observers.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { RateLimits } from './auth/rate-limits.js';

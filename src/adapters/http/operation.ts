@@ -8,9 +8,9 @@ import {
   type ReferenceObject,
   type SchemaObject,
 } from '@nestjs/swagger';
-import { quoted } from '../../application/errors.js';
+import { quoted } from '../../application/texts.js';
 import { ApiError, throwFaults } from './errors/api-error.js';
-import { didYouMean } from './errors/did-you-mean.js';
+import { didYouMean } from '../../application/texts.js';
 import type { PetStoreRequest } from './server/request.js';
 
 /** The operationId of a handler. */

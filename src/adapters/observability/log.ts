@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import type { Settings } from '../../settings.js';
+import type { Settings } from '../../settings/settings.js';
 import type { FinishedRequest } from './finished-request.js';
 import { sourceStack } from './source-stack.js';
 import { openStdout } from './stdout.js';

@@ -2,7 +2,7 @@ import { DynamicModule, Logger, Module, OnApplicationShutdown } from '@nestjs/co
 import { ApiKeyRepository } from '../../application/keys/api-key-repository.port.js';
 import { PetRepository } from '../../application/pets/pet-repository.port.js';
 import { Observers } from '../observability/observers.js';
-import { DatabaseUrl } from './database-url.js';
+import { DatabaseUrl } from '../../settings/database-url.js';
 import { MemoryApiKeyRepository } from './memory/memory-api-key.repository.js';
 import { MemoryPetRepository } from './memory/memory-pet.repository.js';
 import type { DatabaseLimits } from './typeorm/database.js';

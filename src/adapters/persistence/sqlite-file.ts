@@ -14,8 +14,9 @@ import { dirname, isAbsolute, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { quoted, UsageError } from '../../application/errors.js';
-import { PersistentUrl, SqliteUrl } from './database-url.js';
+import { UsageError } from '../../application/errors.js';
+import { quoted } from '../../application/texts.js';
+import { PersistentUrl, SqliteUrl } from '../../settings/database-url.js';
 
 /** Throws `UsageError` if the file of a SQLite database does not exist. */
 export function requireDatabase(url: PersistentUrl): void {

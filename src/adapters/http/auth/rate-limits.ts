@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { RateLimiterRes } from 'rate-limiter-flexible';
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
-import type { Settings } from '../../../settings.js';
+import type { Settings } from '../../../settings/settings.js';
 import type { Observers } from '../../observability/observers.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';

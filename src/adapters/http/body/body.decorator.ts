@@ -1,8 +1,8 @@
 import { createParamDecorator, type Type } from '@nestjs/common';
 import { validateSync } from 'class-validator';
-import { quoted } from '../../../application/errors.js';
+import { quoted } from '../../../application/texts.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
-import { didYouMean } from '../errors/did-you-mean.js';
+import { didYouMean } from '../../../application/texts.js';
 import type { PetStoreRequest } from '../server/request.js';
 import { describeValue, jsonMembers, type Member, valueOf } from './json-object.js';
 import { readJsonText } from './read-body.js';

@@ -4,7 +4,7 @@ import { Controller, Get, Header, Inject, Redirect, Req, Res } from '@nestjs/com
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.guard.js';
-import type { Settings } from '../../../settings.js';
+import type { Settings } from '../../../settings/settings.js';
 import { openApiYaml } from './document.js';
 
 /** The page and its own files; `bundle.mjs` copies them beside the bundle. */

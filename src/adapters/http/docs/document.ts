@@ -9,7 +9,7 @@ import {
   SwaggerModule,
 } from '@nestjs/swagger';
 import { dump } from 'js-yaml';
-import type { Settings } from '../../../settings.js';
+import type { Settings } from '../../../settings/settings.js';
 import { ALWAYS, BODY_ERRORS, BY_STATUS, DEPRECATED, headers, SHARED_ERRORS, UNREADABLE } from './responses.js';
 import { schemas } from './schemas.js';
 import packageJson from '../../../../package.json' with { type: 'json' };

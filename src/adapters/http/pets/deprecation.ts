@@ -1,6 +1,6 @@
 import type { NextFunction } from 'express';
 import { GET_PET_SUNSET } from '../../../application/pets/pet.service.js';
-import type { Settings } from '../../../settings.js';
+import type { Settings } from '../../../settings/settings.js';
 import type { PetStoreRequest } from '../server/request.js';
 
 /** Since when getPet is deprecated: 20 November 2026, when 1.0.0 was published, in the form of RFC 9745. */

@@ -2,7 +2,7 @@ import { Controller, Get, Headers, Inject, Param, Post, Query } from '@nestjs/co
 import { ApiTags } from '@nestjs/swagger';
 import { type PageQuery, PetService } from '../../../application/pets/pet.service.js';
 import type { Pet } from '../../../domain/pets/pet.js';
-import type { Settings } from '../../../settings.js';
+import type { Settings } from '../../../settings/settings.js';
 import { JsonObject } from '../body/body.decorator.js';
 import { type JsonResponse, ResponseCache } from '../json-response.js';
 import { type AuthenticatedContext, Context } from '../request-context.js';

@@ -2,8 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { databaseTimeout } from '../../../application/timeout.js';
-import type { Settings } from '../../../settings.js';
+import type { Settings } from '../../../settings/settings.js';
 import { ApiError } from '../errors/api-error.js';
 import { type JsonResponse, sendJson } from '../json-response.js';
 import { HEAD_TIMEOUT, MAX_HEAD } from '../limits.js';
@@ -31,7 +30,11 @@ export class PetStoreAdapter extends ExpressAdapter {
   private readonly queues = new Map<Socket, ConnectionQueue>();
   private readonly addressOf: (request: PetStoreRequest) => string;
 
-  constructor(private readonly settings: Settings) {
+  /** `databaseTimeout` is how long a request may wait for the database in all, in milliseconds. */
+  constructor(
+    private readonly settings: Settings,
+    private readonly databaseTimeout: number,
+  ) {
     const app = express();
     // Express reads these two when it creates its router, with the first middleware.
     app.enable('case sensitive routing');
@@ -68,7 +71,7 @@ export class PetStoreAdapter extends ExpressAdapter {
         this.queues.get(request.socket)?.add(response),
       );
     // Longer than any wait for a request or a response. A client that does not read has once to twice this time.
-    server.timeout = Math.max(30_000, REQUEST_TIMEOUT + 2_000, databaseTimeout(this.settings) + 1_000);
+    server.timeout = Math.max(30_000, REQUEST_TIMEOUT + 2_000, this.databaseTimeout + 1_000);
     // The total size is limited instead: beyond a count Node would drop headers silently.
     server.maxHeadersCount = 0;
     // Not documented by Node: a client that half-closes after its request gets its response.
@@ -107,7 +110,7 @@ export class PetStoreAdapter extends ExpressAdapter {
     if (error) response.shouldKeepAlive = false;
     const target = error ? parsablePart(given) : routable(given);
     const address = this.addressOf(request);
-    request.context = new RequestContext(request.headers, target, address, error, databaseTimeout(this.settings));
+    request.context = new RequestContext(request.headers, target, address, error, this.databaseTimeout);
     // Express reads the target nowhere else.
     request.url = target;
     this.getInstance<express.Express>()(request, response);

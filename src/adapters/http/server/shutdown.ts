@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate as immediate, setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { Settings } from '../../../settings.js';
+import type { Settings } from '../../../settings/settings.js';
 import type { ConnectionQueue } from './connection-queue.js';
 
 /**

@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { DatabaseUnavailable, databaseTimedOut, quoted, UsageError } from '../../../application/errors.js';
-import { databaseTimeout, withTimeout } from '../../../application/timeout.js';
-import type { Settings } from '../../../settings.js';
+import { DatabaseUnavailable, databaseTimedOut, UsageError } from '../../../application/errors.js';
+import { quoted } from '../../../application/texts.js';
+import { databaseTimeout, withTimeout } from '../timeout.js';
+import type { Settings } from '../../../settings/settings.js';
 import { OncePerTurn } from '../../event-loop.js';
 import { Observers } from '../../observability/observers.js';
-import { locationOf, PersistentUrl, SqliteUrl } from '../database-url.js';
+import { locationOf, PersistentUrl, SqliteUrl } from '../../../settings/database-url.js';
 import { collectGarbage, createDatabaseFile, OpenFiles } from '../sqlite-file.js';
 import { dataSourceOptions, openDataSource, untilClosed, withSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';

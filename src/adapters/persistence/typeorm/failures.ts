@@ -5,7 +5,7 @@ import {
   QueryRunnerProviderAlreadyReleasedError,
 } from 'typeorm';
 import { DatabaseUnavailable, UsageError } from '../../../application/errors.js';
-import { PersistentUrl, locationOf, ServerUrl } from '../database-url.js';
+import { PersistentUrl, locationOf, ServerUrl } from '../../../settings/database-url.js';
 import { DIALECTS, dialectOf } from './dialects/dialects.js';
 import { DEMANDS_TLS, LACKS_TLS } from './dialects/dialect.js';
 import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, DataSourceOptions, EntityManager, MigrationExecutor } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
-import { PersistentUrl } from '../database-url.js';
+import { PersistentUrl } from '../../../settings/database-url.js';
 import { createDatabaseFile } from '../sqlite-file.js';
 import { withDatabaseNamed, dataSourceOptions, withSource } from './data-source.js';
 import { dialectOf } from './dialects/dialects.js';

@@ -1,6 +1,6 @@
 import type { QueryFailedError } from 'typeorm';
 import { IDEMPOTENCY_KEY_LIFETIME, PetQuery } from '../../../../application/pets/pet-repository.port.js';
-import type { ServerUrl } from '../../database-url.js';
+import type { ServerUrl } from '../../../../settings/database-url.js';
 
 /** Binds a parameter, in the order of the text, and returns its placeholder: `$1` on PostgreSQL, else `?`. */
 export type BindParameter = (value: unknown) => string;

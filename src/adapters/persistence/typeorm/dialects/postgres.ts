@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import type { QueryFailedError } from 'typeorm';
-import type { ServerUrl } from '../../database-url.js';
+import type { ServerUrl } from '../../../../settings/database-url.js';
 import { CREATED, Dialect, DriverError, MISSING_TABLE_ADVICE, NEW_ROW, ON_CONFLICT, TLS_FAILURES } from './dialect.js';
 
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */

@@ -1,6 +1,6 @@
 import { DataSource, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
-import { PersistentUrl } from '../../database-url.js';
+import { PersistentUrl } from '../../../../settings/database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
 import { withDatabaseNamed } from '../data-source.js';
 import { Dialect, insert } from '../dialects/dialect.js';

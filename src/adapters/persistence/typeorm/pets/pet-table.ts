@@ -3,7 +3,7 @@ import { EntityManager, EntitySchema, EntitySchemaColumnOptions } from 'typeorm'
 import { IdempotencyInProgress, IdempotencyKeyReused } from '../../../../application/errors.js';
 import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../application/pets/pet-repository.port.js';
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
-import type { PersistentUrl } from '../../database-url.js';
+import type { PersistentUrl } from '../../../../settings/database-url.js';
 import { int64 } from '../columns.js';
 import { CREATED, NEW_PET, type NewPetRow } from '../dialects/dialect.js';
 import { dialectOf, query, type Write } from '../dialects/dialects.js';

@@ -2,10 +2,11 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { parseEnv } from 'node:util';
 import proxyAddr from 'proxy-addr';
-import { nearName } from './adapters/http/errors/did-you-mean.js';
-import { databaseUrl, DatabaseUrl, urlPart } from './adapters/persistence/database-url.js';
-import { quoted, UsageError } from './application/errors.js';
-import { fail, Finding, ok, warn } from './application/finding.js';
+import { nearName } from '../application/texts.js';
+import { databaseUrl, DatabaseUrl, urlPart } from './database-url.js';
+import { UsageError } from '../application/errors.js';
+import { quoted } from '../application/texts.js';
+import { fail, Finding, ok, warn } from '../application/finding.js';
 
 /** Throws `UsageError` with one line that begins with the name and repeats no secret. */
 type Parse<Value> = (name: string, text: string) => Value;

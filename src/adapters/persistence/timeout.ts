@@ -1,4 +1,4 @@
-import { databaseTimedOut } from './errors.js';
+import { databaseTimedOut } from '../../application/errors.js';
 
 /** How long one attempt to acquire a database connection may take, in milliseconds, unless the URL says otherwise. */
 export const POOL_TIMEOUT = 3_000;

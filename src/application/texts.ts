@@ -23,3 +23,12 @@ export function nearName(given: string, known: readonly string[], share: number)
 function sorted(text: string): string {
   return [...text.toLowerCase()].sort().join('');
 }
+
+/** Invisible characters, and those that change the direction of text; JSON escapes only some of them. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Quotes a value for a message: on one line, cut after 100 characters. */
+export function quoted(value: string): string {
+  const text = JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  return text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
