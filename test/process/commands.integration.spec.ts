@@ -32,30 +32,32 @@ it.each([sqlite, postgres])(
   },
 );
 
-// On MariaDB, since the case above is on the others.
-it('a rotation while a create is retried through two instances adds no second pet', async () => {
-  const store = await mariadb.create();
-  const variables = { NODE_ENV: 'production', DATABASE_URL: store.url };
-  const services = [await folder().serve(variables), await folder().serve(variables)];
-  const petstore = async (line: string) => (await folder().run(line.split(' '), variables)).out.trimEnd();
-  const old = await petstore('keys create --name shop --quiet');
-  const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'retried' };
-  const create = async (key: string, instance: number) => {
-    const init = { method: 'POST', headers, body: '{"name":"Bella","categoryId":1}' };
-    const { status, headers: sent } = await services[instance]!.send(key, '/pets', init);
-    return [status, sent.get('location'), sent.get('idempotent-replayed')];
-  };
-  const [, location] = await create(old, 0);
-  const key = await petstore('keys rotate shop --quiet');
-  for (const [sent, instance] of [
-    [key, 0],
-    [key, 1],
-    [old, 1],
-  ] as const)
-    expect(await create(sent, instance)).toEqual([201, location, 'true']);
-  await folder().remove();
-  await store.remove();
-});
+it.each([sqlite, postgres, mariadb])(
+  'a rotation on $name while a create is retried through two instances adds no second pet',
+  async (kind) => {
+    const store = await kind.create();
+    const variables = { NODE_ENV: 'production', DATABASE_URL: store.url };
+    const services = [await folder().serve(variables), await folder().serve(variables)];
+    const petstore = async (line: string) => (await folder().run(line.split(' '), variables)).out.trimEnd();
+    const old = await petstore('keys create --name shop --quiet');
+    const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'retried' };
+    const create = async (key: string, instance: number) => {
+      const init = { method: 'POST', headers, body: '{"name":"Bella","categoryId":1}' };
+      const { status, headers: sent } = await services[instance]!.send(key, '/pets', init);
+      return [status, sent.get('location'), sent.get('idempotent-replayed')];
+    };
+    const [, location] = await create(old, 0);
+    const key = await petstore('keys rotate shop --quiet');
+    for (const [sent, instance] of [
+      [key, 0],
+      [key, 1],
+      [old, 1],
+    ] as const)
+      expect(await create(sent, instance)).toEqual([201, location, 'true']);
+    await folder().remove();
+    await store.remove();
+  },
+);
 
 it.each([
   ...['keys list', 'keys callers', 'keys revoke shop'],
