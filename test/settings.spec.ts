@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -268,15 +267,6 @@ describe('the settings', () => {
     for (const text of [others.join('\n'), `${comment}${others.join('\r\n')}\r\n\n#\n`, others.join()]) {
       expect(configuredKeys(readSettings({ API_KEYS: first, API_KEYS_FILE: file(text) }))).toEqual(KEYS);
     }
-  });
-
-  it('read a pipe of API keys once, as a shell hands one over', () => {
-    const pipe = join(folder, 'pipe');
-    execFileSync('mkfifo', [pipe]);
-    const writer = spawn('sh', ['-c', `echo ${KEYS[0]} > "${pipe}"`]);
-    const settings = readSettings({ API_KEYS_FILE: pipe });
-    expect(configuredKeys(settings)).toEqual([KEYS[0]]);
-    writer.kill();
   });
 
   it('reject a file of API keys that is invalid, without repeating its content', () => {

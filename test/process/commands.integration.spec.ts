@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { configuredKeys, readSettings } from '../../src/settings/settings.js';
 import { freshFolder } from '../support/fresh-folder.js';
 import { mariadb, openStoreAt, postgres, sqlite } from '../support/stores.js';
 import { fileOf, rawQuery } from '../stores/raw-query.js';
@@ -142,6 +143,14 @@ it("TypeORM's own commands print what they do, and create a database for its own
   expect(run('migration:show')).toMatch(/^\[X] 1 \w+\n(\[X] .*\n)*$/);
   // The latest one cannot be undone.
   expect(() => run('migration:revert')).toThrow('Restore a backup.');
+});
+
+it('API keys are read from a pipe once, as a shell hands one over', () => {
+  const [pipe, key] = [join(folder().path, 'pipe'), 'key-of-the-commands-test'];
+  execFileSync('mkfifo', [pipe]);
+  const writer = spawn('sh', ['-c', `echo ${key} > "${pipe}"`]);
+  expect(configuredKeys(readSettings({ API_KEYS_FILE: pipe }))).toEqual([key]);
+  writer.kill();
 });
 
 describe('a command', () => {
