@@ -28,7 +28,7 @@ export class TypeOrmPetRepository extends PetRepository {
 
   constructor(private readonly database: Database) {
     super();
-    // On a server the statement commits by itself. On SQLite what a trigger has left of it can be rolled back.
+    // On a server the statement commits by itself. On SQLite a transaction undoes it if a trigger has discarded rows.
     const kind = database.dialect.isServer ? 'autocommit' : 'transaction';
     const creates = () => new Batcher<Create, Added>(database, kind, 'INSERT pet', createPets);
     [this.creates, this.retries] = [creates(), creates()];
