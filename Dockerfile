@@ -1,9 +1,10 @@
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-COPY exec exec
+COPY scripts/exec scripts/exec
 RUN npm ci --prefer-offline
-COPY tsconfig.json tsconfig.build.json prepare.mjs build.mjs bundle.mjs ormconfig.ts LICENSE ./
+COPY tsconfig.json tsconfig.build.json ormconfig.ts LICENSE ./
+COPY scripts scripts
 COPY src src
 RUN npm run build
 # dist/package.json names the packages that are not bundled: all others are removed.

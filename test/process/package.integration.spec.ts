@@ -46,7 +46,7 @@ describe('the packed program, installed where its sources are not', () => {
 
   it('says what it needs on Node 18', () => {
     const env = { PATH: pathOf('18') };
-    const commands = [join(folder, 'bin', 'petstore'), resolve('prepare.mjs')];
+    const commands = [join(folder, 'bin', 'petstore'), resolve('scripts/prepare.mjs')];
     const results = commands.map((path) => spawnSync('node', [path], { env, encoding: 'utf8' }));
     const message = /^petstore needs Node 20\.19\.0 or later; this is 18\.\d+\.\d+\.\n$/;
     for (const result of results) expect(result).toMatchObject({ status: 1, stderr: expect.stringMatching(message) });

@@ -75,7 +75,11 @@ describe('with the packages', () => {
   it('a start that cannot build says so in one line', () => {
     chmodSync(clone, 0o555);
     const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-    const { status, stderr } = spawnSync(process.execPath, ['start.mjs'], { cwd: clone, encoding: 'utf8', ...nobody });
+    const { status, stderr } = spawnSync(process.execPath, ['scripts/start.mjs'], {
+      cwd: clone,
+      encoding: 'utf8',
+      ...nobody,
+    });
     chmodSync(clone, 0o755);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^The program cannot be built: dist cannot be written \(EACCES\)\. [^\n]+\.\n$/);

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 const TSC = 'node_modules/typescript-7/bin/tsc';
 
 /** The files that determine how the program is built. */
-const BUILT_BY = ['tsconfig.json', 'tsconfig.build.json', 'bundle.mjs', 'package-lock.json'];
+const BUILT_BY = ['tsconfig.json', 'tsconfig.build.json', 'scripts/bundle.mjs', 'package-lock.json'];
 
 /**
  * Builds the program as `npm run build` does, inside the project, where it finds its packages, and returns its folder.
@@ -22,7 +22,7 @@ export function buildProgram(): string {
   const building = join(output, `building-${process.pid}`);
   const options = ['-p', 'tsconfig.build.json', '--noCheck', '--outDir', join(building, 'modules')];
   execFileSync(process.execPath, [TSC, ...options]);
-  execFileSync(process.execPath, ['bundle.mjs', building]);
+  execFileSync(process.execPath, ['scripts/bundle.mjs', building]);
   try {
     renameSync(building, folder);
   } catch (error) {
@@ -51,7 +51,7 @@ export function buildOther(name: string, change: (files: Map<string, string>) =>
   const program = join(folder, 'dist');
   const options = ['-p', folder, '--noCheck', '--outDir', join(program, 'modules')];
   execFileSync(process.execPath, [TSC, ...options]);
-  execFileSync(process.execPath, ['bundle.mjs', program]);
+  execFileSync(process.execPath, ['scripts/bundle.mjs', program]);
   return program;
 }
 

@@ -7,7 +7,7 @@ import { Public } from '../auth/auth.guard.js';
 import type { Settings } from '../../../settings/settings.js';
 import { openApiYaml } from './document.js';
 
-/** The page and its own files; `bundle.mjs` copies them beside the bundle. */
+/** The page and its own files; `scripts/bundle.mjs` copies them beside the bundle. */
 const ASSETS = join(import.meta.dirname, 'assets');
 
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));

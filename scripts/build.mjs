@@ -12,5 +12,5 @@ try {
     `The program cannot be built: dist cannot be written (${code}). Run "npm run build" where the folder is writable.`,
   );
 }
-for (const args of [['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.build.json'], ['bundle.mjs']])
+for (const args of [['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.build.json'], ['scripts/bundle.mjs']])
   if (spawnSync(execPath, args, { stdio: 'inherit' }).status !== 0) exit(1);

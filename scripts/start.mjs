@@ -9,7 +9,8 @@ const program = resolve('dist/src/main.js');
 const builtAt = statSync(program, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 const sources = [
   ...readdirSync('src', { recursive: true }).map((name) => join('src', name)),
-  ...readdirSync('.').filter((name) => /\.(?:ts|mjs|json)$/.test(name)),
+  ...readdirSync('scripts').map((name) => join('scripts', name)),
+  ...readdirSync('.').filter((name) => /\.(?:ts|json)$/.test(name)),
 ];
 if (sources.some((path) => statSync(path).mtimeMs > builtAt)) {
   console.log('Building (once, about 5 s) …');
