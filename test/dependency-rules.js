@@ -27,9 +27,9 @@ export default {
     },
     {
       name: 'settings-are-a-type-to-adapters',
-      comment: 'They may name the type of the settings that they are handed.',
+      comment: 'They may name the type of the settings that they are handed; a command reads those that it needs.',
       severity: 'error',
-      from: { path: '^src/adapters/' },
+      from: { path: '^src/adapters/', pathNot: '^src/adapters/cli/' },
       to: { path: '^src/settings/settings\\.ts$', dependencyTypesNot: ['type-only'] },
     },
     {

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { buildProgram } from './support/program.js';
 import { freePort } from './support/servers.js';
+import { addPets } from './support/stores.js';
 
 /** A command of a page, and what the page shows of its output. */
 interface Block {
@@ -33,11 +34,9 @@ const EXCEPTED = [
   'curl -s http://127.0.0.1:9464',
 ];
 
-const STORE = 'npx --no petstore keys create --name shop --quiet && npx --no petstore seed --count 1000';
-
-/** What a page presumes. */
+/** What a page presumes: for the first, a database with 1,000 pets, too. */
 const GIVEN: Record<string, string> = {
-  'docs/databases.md': STORE,
+  'docs/databases.md': 'npx --no petstore keys create --name shop --quiet',
   'docs/observability.md': 'npm start',
 };
 
@@ -153,6 +152,7 @@ it.each(PAGES)(
   async (page) => {
     npx = page === 'README.md' ? '' : NPX;
     if (GIVEN[page] !== undefined) await run(GIVEN[page]);
+    if (page === 'docs/databases.md') await addPets(`sqlite:${join(folder, 'data/petstore.sqlite')}`, 1_000);
     for (const { text, shown } of blocksOf(page)) {
       const output = linesOf(await run(text));
       const missing = shown.filter((line) => !output.includes(line));

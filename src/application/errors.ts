@@ -38,3 +38,6 @@ export const databaseTimedOut = () => new DatabaseUnavailable('The database did 
 
 /** A mistake of the operator; the message, one line, says what would be right. */
 export class UsageError extends Error {}
+
+/** No key, or more than one valid key, has the name or prefix. */
+export class KeyNotIdentified extends UsageError {}

@@ -20,7 +20,7 @@ export function allWorkersListen(): Promise<void> {
  * when the one before it listens: the first migrates the database.
  */
 export async function supervise(settings: Settings): Promise<void> {
-  const { WEB_CONCURRENCY, STOP_TIMEOUT, METRICS_PORT, METRICS_HOST, RATE_LIMIT, AUTH_FAILURE_LIMIT } = settings;
+  const { WEB_CONCURRENCY, STOP_TIMEOUT, METRICS_PORT, METRICS_HOST } = settings;
   const log = new Log(settings);
   /** How often a worker has begun to listen, those that replace others included. */
   let listened = 0;
@@ -63,10 +63,6 @@ export async function supervise(settings: Settings): Promise<void> {
   if (METRICS_PORT !== undefined) {
     const { clusterMetrics, serveMetrics } = await import('../adapters/observability/metrics-server.js');
     await serveMetrics(METRICS_PORT, METRICS_HOST, clusterMetrics, (error) => log.error(error, 'metrics'));
-  }
-  if (RATE_LIMIT || AUTH_FAILURE_LIMIT) {
-    const { RateLimiterClusterMaster } = await import('rate-limiter-flexible');
-    new RateLimiterClusterMaster();
   }
   cluster.fork();
 }

@@ -2,11 +2,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { parseEnv } from 'node:util';
 import proxyAddr from 'proxy-addr';
-import { nearName } from '../application/texts.js';
-import { databaseUrl, DatabaseUrl, urlPart } from './database-url.js';
 import { UsageError } from '../application/errors.js';
-import { quoted } from '../application/texts.js';
-import { fail, Finding, ok, warn } from '../application/finding.js';
+import { type Finding, ok, warn } from '../application/finding.js';
+import { nearName, quoted } from '../application/texts.js';
+import { databaseUrl, type DatabaseUrl, persistent, type PersistentUrl, urlPart } from './database-url.js';
 
 /** Throws `UsageError` with one line that begins with the name and repeats no secret. */
 type Parse<Value> = (name: string, text: string) => Value;
@@ -193,6 +192,11 @@ export function readSetting<Name extends keyof typeof SETTINGS>(name: Name, env 
   return (text === undefined ? undefined : parse(name, text)) as Settings[Name];
 }
 
+/** `DATABASE_URL`, for a command. Throws `UsageError` if it is invalid, or the database is lost with its process. */
+export function configuredDatabase(): PersistentUrl {
+  return persistent(readSetting('DATABASE_URL'));
+}
+
 /**
  * Parses the URL that an option of a command gives, or the variable that it names: others may see the arguments of a
  * process, which should contain no password.
@@ -201,9 +205,7 @@ export function databaseUrlOf(option: string, given: string, env = process.env):
   if (!/^[A-Za-z_]\w*$/.test(given)) return databaseUrl(option, given);
   const text = env[given];
   if (text) return databaseUrl(given, text);
-  throw new UsageError(
-    `${option} must be a URL, or the name of an environment variable that has it, which must be set.`,
-  );
+  throw new UsageError(`${option} must be the URL of a database, or the name of an environment variable with one.`);
 }
 
 /** Reads all settings; throws `UsageError` with one line that names the variable. */
@@ -233,31 +235,24 @@ export function configuredKeys({ API_KEYS, API_KEYS_FILE: { path, keys } }: Sett
   return [...API_KEYS, ...(path === '' ? keys : apiKeysFile('API_KEYS_FILE', path).keys)];
 }
 
-/** Checks the settings for `petstore check`. A misspelt name is reported: a misspelt RATE_LIMIT would limit nothing. */
-export function settingFindings(env: NodeJS.ProcessEnv = process.env): Finding[] {
-  const misspelt = Object.keys(env).flatMap((given) => {
-    if (given in SETTINGS) return [];
-    const near = nearName(given, Object.keys(SETTINGS), 1 / 6);
+/** Every setting without secrets, for `petstore check`, and what should be configured otherwise. */
+export function settingFindings(settings: Settings, env: NodeJS.ProcessEnv = process.env): Finding[] {
+  const { AUTH_FAILURE_LIMIT, PUBLIC_BASE_URL, TRUSTED_PROXIES } = settings;
+  const isBehindProxy = PUBLIC_BASE_URL.startsWith('https:');
+  const isOneAddress = AUTH_FAILURE_LIMIT !== undefined && isBehindProxy && TRUSTED_PROXIES.length === 0;
+  const proxied = 'PUBLIC_BASE_URL is https: if a proxy ends TLS, all of its clients count as one address.';
+  return [
+    ...ENTRIES.map(([name, setting]) => ok(name, withoutSecrets(name, env[name] || setting.default))),
+    ...(isOneAddress ? [warn('AUTH_FAILURE_LIMIT', proxied, 'Set TRUSTED_PROXIES to its address.')] : []),
+  ];
+}
+
+/** The variables whose names are nearly those of settings: a misspelt RATE_LIMIT would limit nothing. */
+export function misspeltSettings(env: NodeJS.ProcessEnv = process.env): Finding[] {
+  return Object.keys(env).flatMap((given) => {
+    const near = given in SETTINGS ? undefined : nearName(given, Object.keys(SETTINGS), 1 / 6);
     return near ? [warn(given, 'No setting has this name.', `Did you mean ${near}?`)] : [];
   });
-  try {
-    const settings = readSettings(env);
-    const { AUTH_FAILURE_LIMIT, PUBLIC_BASE_URL, TRUSTED_PROXIES } = settings;
-    const short = configuredKeys(settings).filter((key) => key.length < 32).length;
-    const found = `${short} configured with less than 32 characters.`;
-    const advice = 'Keys of 32 random characters or more cannot be guessed; "petstore keys create" makes one.';
-    const isBehindProxy = PUBLIC_BASE_URL.startsWith('https:');
-    const isOneAddress = AUTH_FAILURE_LIMIT !== undefined && isBehindProxy && TRUSTED_PROXIES.length === 0;
-    const proxied = 'PUBLIC_BASE_URL is https: if a proxy ends TLS, all of its clients count as one address.';
-    return [
-      ...ENTRIES.map(([name, setting]) => ok(name, withoutSecrets(name, env[name] || setting.default))),
-      ...(short > 0 ? [warn('API keys', found, advice)] : []),
-      ...(isOneAddress ? [warn('AUTH_FAILURE_LIMIT', proxied, 'Set TRUSTED_PROXIES to its address.')] : []),
-      ...misspelt,
-    ];
-  } catch (error) {
-    return [fail('settings', (error as Error).message, 'The other checks need valid settings.'), ...misspelt];
-  }
 }
 
 /** The value of a setting without keys, user and password. */

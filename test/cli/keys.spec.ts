@@ -1,26 +1,38 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { Authenticator } from '../../src/application/keys/authenticator.js';
-import { memory, openStoreAt } from '../support/stores.js';
+import { openStoreAt, sqlite, type TestStore } from '../support/stores.js';
 import { setWallClock } from '../support/wall-clock.js';
-import { PetstoreCommand } from './command.js';
+import { petstore } from './command.js';
 
 const DAY = 86_400_000;
 const KEY = /pets_\w{36}/;
 
 describe('petstore keys', () => {
-  let command: PetstoreCommand;
+  let store: TestStore;
+  let database: OpenDatabase;
+  let keys: ApiKeyService;
   let authenticator: Authenticator;
 
   beforeEach(async () => {
-    command = new PetstoreCommand(await openStoreAt((await memory.create()).url));
-    authenticator = new Authenticator(command.store.keys, () => []);
+    store = await sqlite.create();
+    database = await openStoreAt(store.url);
+    keys = new ApiKeyService(database.keys);
+    authenticator = new Authenticator(database.keys, () => []);
   });
 
-  afterEach(() => void jest.useRealTimers());
+  afterEach(async () => {
+    jest.useRealTimers();
+    await database.close();
+    await store.remove();
+  });
+
+  const run = (line: string) => petstore(line, store.url);
 
   /** What a command prints; fails if it does not succeed. */
   async function printed(line: string): Promise<string> {
-    const { code, out, err } = await command.run(line);
+    const { code, out, err } = await run(line);
     expect({ line, code, err }).toEqual({ line, code: 0, err: '' });
     return out;
   }
@@ -47,14 +59,14 @@ describe('petstore keys', () => {
   it.each(['', '0d', '1.5d', '90D', '9999999d'])('rejects the duration "%s"', async (duration) => {
     await printed('keys create --name shop');
     for (const line of [`create --name till --expires ${duration}`, `rotate shop --overlap ${duration}`]) {
-      expect(await command.run(`keys ${line}`)).toMatchObject({ code: 2, err: expect.stringContaining('such as') });
+      expect(await run(`keys ${line}`)).toMatchObject({ code: 2, err: expect.stringContaining('such as') });
     }
     expect(await json('keys list')).toHaveLength(1);
   });
 
   it('create rejects the name of a valid key', async () => {
     await printed('keys create --name shop');
-    expect(await command.run('keys create --name shop')).toMatchObject({
+    expect(await run('keys create --name shop')).toMatchObject({
       code: 1,
       out: '',
       err: 'A valid key named "shop" already exists; wait until it expires, revoke it, or choose another name.\n',
@@ -65,9 +77,10 @@ describe('petstore keys', () => {
     const now = Date.now();
     setWallClock(now);
     const old = (await printed('keys create --name shop --quiet')).trim();
+    setWallClock(now + 1_000);
     const rotated = (await printed('keys rotate shop --overlap 12h --quiet')).trim();
     expect(await json('keys list')).toMatchObject([
-      { name: 'shop.old', prefix: old.slice(0, 9), expiresAt: new Date(now + DAY / 2).toISOString() },
+      { name: 'shop.old', prefix: old.slice(0, 9), expiresAt: new Date(now + 1_000 + DAY / 2).toISOString() },
       { name: 'shop', expiresAt: null },
     ]);
     expect(await authenticator.authenticate(rotated)).toMatchObject({ name: 'shop' });
@@ -79,11 +92,12 @@ describe('petstore keys', () => {
 
   it('list shows each key with its times and state, and never its text', async () => {
     setWallClock(Date.parse('2098-01-31'));
-    const { key } = await command.keys.create('shop', 365 * DAY);
+    const { key } = await keys.create('shop', 365 * DAY);
     authenticator.noteUse(key);
     await authenticator.recordUses();
-    const { text } = await command.keys.create('till');
-    await command.keys.revoke('till');
+    setWallClock(Date.parse('2098-02-01'));
+    const { text } = await keys.create('till');
+    await keys.revoke('till');
     const list = await printed('keys list');
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`;
     expect(list).toMatch(/^NAME +PREFIX +CREATED +LAST USED +EXPIRES +STATE$/m);
@@ -104,16 +118,24 @@ describe('petstore keys', () => {
     ]);
   });
 
+  it('rotate and revoke say where names and prefixes are listed if none is that of a valid key', async () => {
+    for (const line of ['keys rotate shop', 'keys revoke shop'])
+      expect(await run(line)).toMatchObject({
+        code: 1,
+        err: 'No key has the name or prefix "shop". "petstore keys list" lists all keys.\n',
+      });
+  });
+
   it('revoke names the key that it ends', async () => {
-    const { key } = await command.keys.create('shop');
+    const { key } = await keys.create('shop');
     expect(await printed(`keys revoke ${key.prefix}`)).toMatch(new RegExp(`"shop".*${key.prefix}`));
   });
 
   it('callers lists the keys that call getPet, the latest first', async () => {
     setWallClock(DAY);
-    const { key: till } = await command.keys.create('till');
-    const { key: web } = await command.keys.create('web');
-    const { key: shop } = await command.keys.create('shop');
+    const { key: till } = await keys.create('till');
+    const { key: web } = await keys.create('web');
+    const { key: shop } = await keys.create('shop');
     authenticator.noteUse(till, true);
     authenticator.noteUse(web);
     setWallClock(2 * DAY);

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, wr
 import { join } from 'node:path';
 import { configuredKeys, readSettings } from '../../src/settings/settings.js';
 import { freshFolder } from '../support/fresh-folder.js';
-import { mariadb, openStoreAt, postgres, sqlite } from '../support/stores.js';
+import { addPets, mariadb, openStoreAt, postgres, sqlite } from '../support/stores.js';
 import { fileOf, rawQuery } from '../stores/raw-query.js';
 
 const folder = freshFolder();
@@ -96,7 +96,7 @@ it.each([sqlite, postgres, mariadb])('keys list and keys callers on $name change
 
 it('a command says why the database cannot be used, if it only reads, too', async () => {
   const variables = { DATABASE_URL: 'postgres://shop:hunter2@127.0.0.1:1/pets', STATEMENT_TIMEOUT: '100' };
-  const running = ['keys list', 'seed --count 1'].map((line) => folder().run(line.split(' '), variables));
+  const running = ['keys list', 'keys create --name shop'].map((line) => folder().run(line.split(' '), variables));
   for (const { code, err } of await Promise.all(running)) {
     expect(code).toBe(1);
     expect(err).toMatch(/^DATABASE_URL \(.*\): connect ECONNREFUSED 127\.0\.0\.1:1\.\n$/);
@@ -113,7 +113,7 @@ it('check prints warnings and a summary, and everything with --verbose', async (
 });
 
 it('copy takes the names of variables, so that no list of processes shows a password', async () => {
-  await folder().output('seed', '--count', '2');
+  await addPets(folder().database, 2);
   writeFileSync(join(folder().path, '.env'), 'NEW_URL=sqlite:new.sqlite\n');
   const copy = (from: string, to: string, variables: Record<string, string>) =>
     folder().error(['copy', '--from', from, '--to', to], variables);
@@ -123,7 +123,7 @@ it('copy takes the names of variables, so that no list of processes shows a pass
   expect(await copy('OLD_URL', 'x', { OLD_URL: 'hunter2' })).toMatch(/^OLD_URL must begin with sqlite:/);
   expect(await copy('OLD_URL', 'NEW_URL', { OLD_URL: 'memory:' })).toMatch(/^OLD_URL must not be memory:/);
   expect(await copy('hunter2', 'NEW_URL', {})).toBe(
-    '--from must be a URL, or the name of an environment variable that has it, which must be set.',
+    '--from must be the URL of a database, or the name of an environment variable with one.',
   );
 });
 
@@ -145,12 +145,15 @@ it("TypeORM's own commands print what they do, and create a database for its own
   expect(() => run('migration:revert')).toThrow('Restore a backup.');
 });
 
-it('API keys are read from a pipe once, as a shell hands one over', () => {
+it('API keys are read from a pipe once, as a shell hands one over', async () => {
   const [pipe, key] = [join(folder().path, 'pipe'), 'key-of-the-commands-test'];
   execFileSync('mkfifo', [pipe]);
-  const writer = spawn('sh', ['-c', `echo ${key} > "${pipe}"`]);
+  const write = () => spawn('sh', ['-c', `echo ${key} > "${pipe}"`]);
+  write();
   expect(configuredKeys(readSettings({ API_KEYS_FILE: pipe }))).toEqual([key]);
-  writer.kill();
+  const checked = folder().run(['check'], { API_KEYS_FILE: pipe });
+  write();
+  expect((await checked).out).toContain('1 configured with less than 32');
 });
 
 describe('a command', () => {
@@ -199,7 +202,7 @@ describe('a command', () => {
     const others = { PORT: 'http', CORS_ORIGINS: '*', API_KEYS_FILE: 'absent', NODE_ENV: 'staging', API_KEYS: 'x' };
     for (const line of [
       ...['migrate', 'keys create --name shop', 'keys rotate shop', 'keys list', 'keys callers', 'keys revoke shop'],
-      ...['seed --count 1', 'backup a.sqlite', 'restore a.sqlite', 'openapi'],
+      ...['backup a.sqlite', 'restore a.sqlite', 'openapi'],
       'copy --from sqlite:a.sqlite --to sqlite:b.sqlite',
     ])
       expect([line, await folder().run(line.split(' '), others)]).toMatchObject([line, { code: 0, err: '' }]);

@@ -1,21 +1,19 @@
+import { check } from '../../src/adapters/cli/check.command.js';
 import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
 import { collectGarbage } from '../../src/adapters/persistence/sqlite-file.js';
 import { makeBackup, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
-import { inspectDatabase } from '../../src/adapters/persistence/typeorm/maintenance/check.js';
-import { Finding } from '../../src/application/finding.js';
-import { readSettings } from '../../src/settings/settings.js';
+import type { Finding } from '../../src/application/finding.js';
+import { SETTINGS } from '../../src/settings/settings.js';
 import { fileOf } from './raw-query.js';
-
-const { STATEMENT_TIMEOUT } = readSettings({});
 
 const ignore: (line: string) => void = () => undefined;
 
-const databaseAt = (url: string) => readSettings({ DATABASE_URL: url }).DATABASE_URL;
-
-/** What `petstore check` finds in the database at a URL, with so many keys configured besides. */
-export function checkStore(url: string, configuredKeys = 0): Promise<Finding[]> {
-  return inspectDatabase(databaseAt(url), STATEMENT_TIMEOUT, configuredKeys);
+/** What `petstore check` finds of the database at a URL and the keys, with so many keys configured. */
+export async function checkStore(url: string, configuredKeys = 0): Promise<Finding[]> {
+  const keys = Array.from({ length: configuredKeys }, (_, i) => String(i).repeat(32));
+  const findings = await check({ DATABASE_URL: url, API_KEYS: keys.join() });
+  return findings.filter(({ name }) => !(name in SETTINGS));
 }
 
 /** `petstore copy` */

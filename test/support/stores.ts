@@ -73,3 +73,11 @@ export function openStoreAt(url: string): Promise<OpenDatabase> {
   const settings = readSettings({ DATABASE_URL: url });
   return openDatabase(settings.DATABASE_URL, settings, () => undefined);
 }
+
+/** Adds so many pets to the database at a URL; creates that of SQLite. */
+export async function addPets(url: string, count: number): Promise<void> {
+  const { pets, close } = await openStoreAt(url);
+  const add = (_: unknown, i: number) => pets.add({ name: `Pet ${i + 1}`, categoryId: 42n, status: 'available' });
+  await Promise.all(Array.from({ length: count }, add));
+  await close();
+}

@@ -21,6 +21,8 @@ export type LogLine = Readonly<Record<string, unknown>>;
 /** A working folder in which commands of the built program run. */
 export class WorkingFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'petstore-'));
+  /** The `DATABASE_URL` of the default, from anywhere. */
+  readonly database = `sqlite:${join(this.path, 'data/petstore.sqlite')}`;
   private readonly running: RunningService[] = [];
 
   /** `program` is the folder of the built program. */

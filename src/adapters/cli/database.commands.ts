@@ -1,39 +1,20 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
-import type { PersistentUrl } from '../../settings/database-url.js';
-import type { CommandContext } from './command-context.js';
-import { plural, table } from './text.js';
+import { persistent, type PersistentUrl } from '../../settings/database-url.js';
+import { configuredDatabase, databaseUrlOf } from '../../settings/settings.js';
+import { plural, type Print } from './text.js';
 
 const URL_OR_VARIABLE = 'in the form of DATABASE_URL, or the environment variable that has it';
 
-/** Adds `check`, `migrate`, `copy`, `backup` and `restore`. */
-export function addDatabaseCommands(petstore: Command, { check, databaseUrl, urlOf, print }: CommandContext): void {
-  petstore
-    .command('check')
-    .description('check the settings, the database and the keys; change nothing')
-    .option('--verbose', 'print the checks that passed, too')
-    .action(async ({ verbose }: { verbose?: true }) => {
-      const findings = await check();
-      const printed = findings.filter(({ state }) => verbose ?? state !== 'ok');
-      const rows = printed.map(({ state, name, found, advice }) => [
-        state,
-        name,
-        advice ? `${found} ${advice}` : found,
-      ]);
-      if (rows.length > 0) print(table(rows));
-      const failed = printed.filter(({ state }) => state === 'fail').map(({ name }) => name);
-      if (failed.length > 0) throw new UsageError(`${plural(failed.length, 'check')} failed: ${failed.join(', ')}.`);
-      const warnings = printed.filter(({ state }) => state === 'warn').length;
-      print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
-    });
-
+/** Adds `migrate`, `copy`, `backup` and `restore`. */
+export function addDatabaseCommands(petstore: Command, print: Print): void {
   petstore
     .command('migrate')
     .description('run the pending migrations of the database schema, as serve does')
     .action(async () => {
       const { migrate, withDatabase } = await import('../persistence/typeorm/migrate.js');
-      const names = await withDatabase(databaseUrl(), migrate);
+      const names = await withDatabase(configuredDatabase(), migrate);
       print(names.length > 0 ? names.map((name) => `Applied ${name}.`).join('\n') : 'The schema is up to date.');
     });
 
@@ -55,7 +36,7 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, url
     .argument('<file>', 'the backup; the file must not exist')
     .action(async (file: string) => {
       const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys } = await makeBackup(sqliteFile(databaseUrl()), file, print);
+      const { pets, keys } = await makeBackup(sqliteFile(configuredDatabase()), file, print);
       print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}.`);
     });
 
@@ -65,12 +46,15 @@ export function addDatabaseCommands(petstore: Command, { check, databaseUrl, url
     .argument('<file>', 'the backup; it is not changed')
     .action(async (file: string) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const database = resolve(sqliteFile(databaseUrl()));
+      const database = resolve(sqliteFile(configuredDatabase()));
       const { pets, keys, kept } = await restoreBackup(database, file, print);
       print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file} to ${database}.`);
       if (kept !== undefined) print(`The previous database is kept in ${kept}.`);
     });
 }
+
+/** The URL that an option gives, or the variable that it names. */
+const urlOf = (option: string, given: string) => persistent(databaseUrlOf(option, given));
 
 function sqliteFile(url: PersistentUrl): string {
   if (url.engine === 'sqlite') return url.file;

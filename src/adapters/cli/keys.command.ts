@@ -1,11 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { IssuedKey } from '../../application/keys/api-key.service.js';
+import { KeyNotIdentified, UsageError } from '../../application/errors.js';
+import { ApiKeyService, type IssuedKey } from '../../application/keys/api-key.service.js';
 import { locationOf } from '../../settings/database-url.js';
-import type { CommandContext } from './command-context.js';
-import { format, table } from './text.js';
+import { configuredDatabase, readSetting } from '../../settings/settings.js';
+import { requireDatabase } from '../persistence/sqlite-file.js';
+import { format, type Print, table } from './text.js';
 
 /** Adds `keys`, which creates, rotates, lists and revokes API keys. */
-export function addKeysCommand(petstore: Command, { databaseUrl, withServices, print }: CommandContext): void {
+export function addKeysCommand(petstore: Command, print: Print): void {
   const keys = petstore.command('keys').description('create, rotate, list and revoke API keys');
 
   const printIssued = ({ text, key }: IssuedKey, quiet: boolean, sentence: string) => {
@@ -21,8 +23,8 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .option('--expires <duration>', 'lifetime of the key, such as 90d, 12h or 30m (default: never expires)', duration)
     .option('--quiet', 'print the key only', false)
     .action(async ({ name, expires, quiet }: { name: string; expires?: number; quiet: boolean }) => {
-      const issued = await withServices(({ keys }) => keys.create(name, expires));
-      printIssued(issued, quiet, `Database: ${locationOf(databaseUrl())}`);
+      const issued = await withKeys('create', (keys) => keys.create(name, expires));
+      printIssued(issued, quiet, `Database: ${locationOf(configuredDatabase())}`);
     });
 
   keys
@@ -32,7 +34,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .option('--overlap <duration>', 'how long the old key stays valid, such as 7d or 30m (default: 24h)', duration)
     .option('--quiet', 'print the key only', false)
     .action(async (which: string, { overlap = duration('24h'), quiet }: { overlap?: number; quiet: boolean }) => {
-      const issued = await withServices(({ keys }) => keys.rotate(which, overlap), 'change');
+      const issued = await withKeys('change', (keys) => keys.rotate(which, overlap));
       const { name, prefix, expiresAt } = issued.old;
       printIssued(issued, quiet, `Renamed the old key (${prefix}) to "${name}"; it expires on ${format(expiresAt)}.`);
     });
@@ -42,7 +44,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .description('list the keys: name, prefix, when created, last used and expiring, and state')
     .option('--json', 'print an array of objects: name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state')
     .action(async ({ json }: { json?: true }) => {
-      const listed = await withServices(({ keys }) => keys.list(), 'read');
+      const listed = await withKeys('read', (keys) => keys.list());
       if (json) return print(JSON.stringify(listed, null, 2));
       const rows = listed.map((key) => [key.name, key.prefix, key.createdAt, key.lastUsedAt, key.expiresAt, key.state]);
       print(table([['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]));
@@ -53,7 +55,7 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .description('revoke a key: at once on SQLite, within 5 seconds on PostgreSQL and MariaDB')
     .argument('<key>', 'name or prefix')
     .action(async (which: string) => {
-      const { name, prefix } = await withServices(({ keys }) => keys.revoke(which), 'change');
+      const { name, prefix } = await withKeys('change', (keys) => keys.revoke(which));
       print(`Revoked key "${name}" (${prefix}).`);
     });
 
@@ -61,10 +63,31 @@ export function addKeysCommand(petstore: Command, { databaseUrl, withServices, p
     .command('callers')
     .description('list the keys that have called getPet, which is deprecated, and when')
     .action(async () => {
-      const callers = await withServices(({ keys }) => keys.callers(), 'read');
+      const callers = await withKeys('read', (keys) => keys.callers());
       const rows = callers.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt]);
       print(table([['NAME', 'CALLS', 'LAST CALL'], ...rows]));
     });
+}
+
+/**
+ * Opens the database for as long as `use` takes. To `change` or `read` keys fails where a SQLite file would be created;
+ * to read them changes nothing.
+ */
+async function withKeys<T>(access: 'create' | 'change' | 'read', use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
+  const url = configuredDatabase();
+  if (access !== 'create') requireDatabase(url);
+  const { openDatabase } = await import('../persistence/persistence.module.js');
+  const STATEMENT_TIMEOUT = readSetting('STATEMENT_TIMEOUT');
+  const limits = { STATEMENT_TIMEOUT, MAX_WAITING: Infinity, readsOnly: access === 'read' };
+  const database = await openDatabase(url, limits, () => undefined);
+  try {
+    return await use(new ApiKeyService(database.keys));
+  } catch (error) {
+    if (!(error instanceof KeyNotIdentified)) throw error;
+    throw new UsageError(`${error.message} "petstore keys list" lists all keys.`);
+  } finally {
+    await database.close();
+  }
 }
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -1,6 +1,6 @@
 import { ApiKey, RESERVED, digestOf, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
-import { UsageError } from '../errors.js';
+import { KeyNotIdentified, UsageError } from '../errors.js';
 
 /** A new key, and its text, which is not stored. */
 export interface IssuedKey {
@@ -94,12 +94,10 @@ export class ApiKeyService {
     const found = (await this.keys.list()).filter(({ name, prefix }) => [name, prefix].includes(nameOrPrefix));
     const [key, ...others] = found.filter((key) => keyState(key) === 'valid');
     if (key && others.length === 0) return key;
-    if (key) {
-      const advice = 'Use a name or prefix that only one of them has; "petstore keys list" lists them.';
-      throw new UsageError(`Several valid keys have the name or prefix "${nameOrPrefix}". ${advice}`);
-    }
+    if (key)
+      throw new KeyNotIdentified(`Several valid keys have the name or prefix "${nameOrPrefix}"; give one's own.`);
     if (found.length > 0) throw new UsageError(`The key "${nameOrPrefix}" is already revoked or expired.`);
-    throw new UsageError(`No key has the name or prefix "${nameOrPrefix}". "petstore keys list" lists all keys.`);
+    throw new KeyNotIdentified(`No key has the name or prefix "${nameOrPrefix}".`);
   }
 
   private issue(name: string, lifetime: number | null, owner?: string): IssuedKey {

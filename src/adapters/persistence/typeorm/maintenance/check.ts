@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { DataSource } from 'typeorm';
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { keyState } from '../../../../domain/keys/api-key.js';
-import { DatabaseUrl, isOnThisMachine } from '../../../../settings/database-url.js';
+import { DatabaseUrl, isOnThisMachine, PersistentUrl } from '../../../../settings/database-url.js';
 import { isEncrypted } from '../data-source.js';
 import { quoted } from '../../../../application/texts.js';
 import { requireWritable } from '../../sqlite-file.js';
@@ -31,36 +31,47 @@ const UNSAFE_FILE_SYSTEMS: Readonly<Record<number, string>> = {
 const FULL = 2 ** 20;
 const ALMOST_FULL = 2 ** 26;
 
+/** What is known of a database. */
+export interface Inspection {
+  readonly findings: readonly Finding[];
+  /** How many stored API keys are valid; undefined if that cannot be read. */
+  readonly validKeys?: number;
+}
+
 /**
  * Checks the database that a URL names, and changes nothing: no file is created, and no schema. `timeout` is that of a
- * statement, in milliseconds; `configured` is how many keys are valid besides the stored ones.
+ * statement, in milliseconds.
  */
-export async function inspectDatabase(url: DatabaseUrl, timeout: number, configured: number): Promise<Finding[]> {
-  const noKeys = keyFinding([], configured);
-  if (url.engine === 'memory') return [ok('database', 'memory, which is lost with the process'), noKeys];
-  const inspect = async (source: DataSource) => {
-    const { version } = await prepareConnection(source.manager);
-    const schema = await schemaFinding(source);
-    const isReadable = url.engine !== 'sqlite' && !isOnThisMachine(url) && !isEncrypted(source.options);
-    const found = [ok('database', version), ...(isReadable ? [UNENCRYPTED] : []), schema];
-    // Of a table with other columns nothing is known.
-    if (schema.state === 'fail') return found;
-    const keys = async () => keyFinding(await source.manager.find(ApiKeySchema), configured);
-    // Before the first migration they have no table.
-    if (schema.state === 'warn') return [...found, await keys().catch(() => noKeys)];
-    await requireRights(source.manager);
-    const { findings } = dialectOf(source);
-    return [...found, ...(findings ? await source.query<Finding[]>(findings) : []), await keys()];
-  };
+export async function inspectDatabase(url: DatabaseUrl, timeout: number): Promise<Inspection> {
+  if (url.engine === 'memory')
+    return { findings: [ok('database', 'memory, which is lost with the process')], validKeys: 0 };
   try {
-    if (url.engine !== 'sqlite') return await withDatabase(url, inspect, timeout);
+    if (url.engine !== 'sqlite') return await withDatabase(url, (source) => inspect(source, url), timeout);
     const disk = diskFindings(requireWritable(url));
     const isAbsent = !fs.statSync(url.file, { throwIfNoEntry: false })?.size;
-    if (isAbsent) return [ok('database', 'none yet: the first start creates it'), ...disk, noKeys];
-    return [...(await withDatabase(url, inspect, timeout)), ...disk];
+    if (isAbsent) return { findings: [ok('database', 'none yet: the first start creates it'), ...disk], validKeys: 0 };
+    const { findings, validKeys } = await withDatabase(url, (source) => inspect(source, url), timeout);
+    return { findings: [...findings, ...disk], validKeys };
   } catch (error) {
-    return [fail('database', (error as Error).message)];
+    return { findings: [fail('database', (error as Error).message)] };
   }
+}
+
+async function inspect(source: DataSource, url: PersistentUrl): Promise<Inspection> {
+  const { version } = await prepareConnection(source.manager);
+  const schema = await schemaFinding(source);
+  const isReadable = url.engine !== 'sqlite' && !isOnThisMachine(url) && !isEncrypted(source.options);
+  const findings = [ok('database', version), ...(isReadable ? [UNENCRYPTED] : []), schema];
+  // Of a table with other columns nothing is known.
+  if (schema.state === 'fail') return { findings };
+  const validKeys = async () =>
+    (await source.manager.find(ApiKeySchema)).filter((key) => keyState(key) === 'valid').length;
+  // Before the first migration they have no table.
+  if (schema.state === 'warn') return { findings, validKeys: await validKeys().catch(() => 0) };
+  await requireRights(source.manager);
+  const { findings: ofEngine } = dialectOf(source);
+  const others = ofEngine ? await source.query<Finding[]>(ofEngine) : [];
+  return { findings: [...findings, ...others], validKeys: await validKeys() };
 }
 
 /** Whether a folder is on a file system that SQLite can use, and that has room. */
@@ -76,12 +87,4 @@ function diskFindings(folder: string): Finding[] {
       ? [warn('file system', `${quoted(folder)} is on ${unsafe}.`, 'SQLite can lose data there: use a local disk.')]
       : []),
   ];
-}
-
-/** Whether any API key is valid, stored or configured. */
-function keyFinding(stored: readonly Parameters<typeof keyState>[0][], configured: number): Finding {
-  const valid = stored.filter((key) => keyState(key) === 'valid').length;
-  if (valid + configured > 0) return ok('API keys', `${valid} stored, ${configured} configured`);
-  const advice = '"petstore keys create --name NAME" creates one.';
-  return warn('API keys', 'There is no valid key, and so every request is 401.', advice);
 }

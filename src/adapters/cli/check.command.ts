@@ -1,0 +1,67 @@
+import type { Command } from 'commander';
+import { UsageError } from '../../application/errors.js';
+import { fail, type Finding, ok, warn } from '../../application/finding.js';
+import { configuredKeys, misspeltSettings, readSettings, settingFindings } from '../../settings/settings.js';
+import { plural, type Print, table } from './text.js';
+
+/** Adds `check`. */
+export function addCheckCommand(petstore: Command, print: Print): void {
+  petstore
+    .command('check')
+    .description('check the settings, the database and the keys; change nothing')
+    .option('--verbose', 'print the checks that passed, too')
+    .action(async ({ verbose }: { verbose?: true }) => {
+      const findings = await check();
+      const printed = findings.filter(({ state }) => verbose ?? state !== 'ok');
+      const rows = printed.map(({ state, name, found, advice }) => [
+        state,
+        name,
+        advice ? `${found} ${advice}` : found,
+      ]);
+      if (rows.length > 0) print(table(rows));
+      const failed = printed.filter(({ state }) => state === 'fail').map(({ name }) => name);
+      if (failed.length > 0) throw new UsageError(`${plural(failed.length, 'check')} failed: ${failed.join(', ')}.`);
+      const warnings = printed.filter(({ state }) => state === 'warn').length;
+      print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
+    });
+}
+
+/** Everything that is checked, each subject by its own module. `env` is the environment by default. */
+export async function check(env?: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const misspelt = misspeltSettings(env);
+  try {
+    // Once: a file of keys may be a pipe.
+    const settings = readSettings(env);
+    const { DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL, isTraced } = settings;
+    const { inspectDatabase } = await import('../persistence/typeorm/maintenance/check.js');
+    const { findings, validKeys } = await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT);
+    return [
+      ...settingFindings(settings, env),
+      ...misspelt,
+      ...(isTraced ? await (await import('../observability/tracing.js')).tracingFindings() : []),
+      ...findings,
+      ...keyFindings(validKeys, configuredKeys(settings)),
+      ...(RATE_LIMIT_URL === undefined
+        ? []
+        : [await (await import('../http/auth/redis.js')).redisFinding(RATE_LIMIT_URL)]),
+    ];
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return [fail('settings', error.message, 'The other checks need valid settings.'), ...misspelt];
+  }
+}
+
+/** Whether any API key is valid, unless it is not known how many stored ones are, and whether one can be guessed. */
+function keyFindings(stored: number | undefined, configured: readonly string[]): Finding[] {
+  const advice = '"petstore keys create --name NAME" creates one.';
+  const none = warn('API keys', 'There is no valid key, and so every request is 401.', advice);
+  const some = ok('API keys', `${stored} stored, ${configured.length} configured`);
+  const short = configured.filter((key) => key.length < 32).length;
+  const found = `${short} configured with less than 32 characters.`;
+  return [
+    ...(stored === undefined ? [] : [stored + configured.length > 0 ? some : none]),
+    ...(short > 0
+      ? [warn('API keys', found, `Keys of 32 random characters or more cannot be guessed; ${advice}`)]
+      : []),
+  ];
+}
