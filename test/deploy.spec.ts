@@ -36,8 +36,8 @@ it('every metric in the alerts and the dashboard exists', async () => {
   const files = ['deploy/prometheus/alerts.yaml', 'deploy/grafana/petstore.json'].map(read).join();
   const named = new Set(files.match(/\b(?:petstore|nodejs|process)_[a-z0-9_]+/g));
   expect(named.size).toBeGreaterThan(5);
-  // These exist only on a database or with Redis.
-  const isOptional = (name: string) => /^petstore_(?:database_duration_seconds|limits_shared$)/.test(name);
+  // It exists only on a database.
+  const isOptional = (name: string) => name.startsWith('petstore_database_duration_seconds');
   expect([...named].filter((name) => !exists(name) && !isOptional(name))).toEqual([]);
 });
 

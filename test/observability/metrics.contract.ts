@@ -72,13 +72,12 @@ export function describeMetrics(kind: StoreKind): void {
       expect(calls).toEqual(['petstore_deprecated_calls_total{operation="getPet",key="test"} 2']);
     });
 
-    it('measure the queries of the database, and count the pets of a commit', async () => {
+    it('measure the queries of the database, of which several creates share one, and one that fails', async () => {
       await Promise.all(Array.from({ length: 20 }, () => service.add(newPetJson())));
       await rawQuery(store.url, 'ALTER TABLE pet RENAME TO hidden');
       expect((await service.add(newPetJson())).status).toBe(kind.name === 'SQLite' ? 500 : 503);
       await rawQuery(store.url, 'ALTER TABLE hidden RENAME TO pet');
       const text = await read();
-      expect(text).toContain('petstore_commit_animals_sum 21\n');
       expect(text).toMatch(/^petstore_database_duration_seconds_count [1-9]/m);
     });
 
@@ -87,7 +86,6 @@ export function describeMetrics(kind: StoreKind): void {
       expect(text).toContain('\nprocess_resident_memory_bytes ');
       expect(text).toContain('\nnodejs_eventloop_lag_p99_seconds ');
       expect(text).toMatch(/^petstore_build_info\{version="\d[^"]*"\} 1$/m);
-      expect(text).not.toContain('petstore_limits_shared');
     });
 
     it('have neither the text of a key nor the name of a pet', async () => {

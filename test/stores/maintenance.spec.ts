@@ -337,31 +337,6 @@ describe('backup and restore', () => {
     await expect(backup(`sqlite:${target}/a`, join(folder, 'x'))).rejects.toThrow('it cannot be opened (ENOTDIR)');
   });
 
-  it('remove what a killed command has left a day ago, say so, and touch nothing else', async () => {
-    const left = (path: string, file: string, hours: number) => {
-      mkdirSync(path);
-      writeFileSync(join(path, file), '');
-      for (const each of [join(path, file), path]) utimesSync(each, new Date(), Date.now() / 1_000 - hours * 3_600);
-      return path;
-    };
-    const backups = dirname(target);
-    const abandoned = left(join(backups, 'monday.sqlite.unfinished-Zk3b9Q'), 'store.sqlite-wal', 25);
-    left(join(backups, 'a.sqlite.unfinished-000000'), 'store.sqlite', 23);
-    left(join(backups, 'a.sqlite.unfinished-111111'), 'of somebody else', 25);
-    left(join(backups, 'letter.unfinished'), 'store.sqlite', 25);
-    const inUse = left(join(backups, 'a.sqlite.unfinished-222222'), 'store.sqlite', 25);
-    utimesSync(join(inUse, 'store.sqlite'), new Date(), new Date());
-    const others = readdirSync(backups).filter((name) => name !== basename(abandoned));
-    const printed: string[] = [];
-    await backup(store.url, target, (line) => printed.push(line));
-    expect(printed).toEqual([`Removed ${abandoned}, which a backup or restore that was killed had left.`]);
-    expect(readdirSync(backups).filter((name) => name !== 'a.sqlite')).toEqual(others);
-    const beside = left(`${fileOf(store.url)}.unfinished-Zk3b9Q`, 'store.sqlite', 25);
-    await restore(store.url, target, (line) => printed.push(line));
-    expect(printed[1]).toContain(`Removed ${beside},`);
-    expect(existsSync(beside)).toBe(false);
-  });
-
   it('backup says which disk is full', async () => {
     const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
     jest.spyOn(DataSource.prototype, 'query').mockRejectedValueOnce(new QueryFailedError('VACUUM', [], full));

@@ -7,8 +7,6 @@ import type { Finding } from '../../src/application/finding.js';
 import { SETTINGS } from '../../src/settings/settings.js';
 import { fileOf } from './raw-query.js';
 
-const ignore: (line: string) => void = () => undefined;
-
 /** What `petstore check` finds of the database at a URL and the keys, with so many keys configured. */
 export async function checkStore(url: string, configuredKeys = 0): Promise<Finding[]> {
   const keys = Array.from({ length: configuredKeys }, (_, i) => String(i).repeat(32));
@@ -23,13 +21,13 @@ export function copy(from: string, to: string): Promise<Contents> {
 }
 
 /** `petstore backup` */
-export function backup(url: string, target: string, print = ignore): Promise<Contents> {
-  return asCommand(makeBackup(fileOf(url), target, print));
+export function backup(url: string, target: string): Promise<Contents> {
+  return asCommand(makeBackup(fileOf(url), target));
 }
 
 /** `petstore restore` */
-export function restore(url: string, source: string, print = ignore): ReturnType<typeof restoreBackup> {
-  return asCommand(restoreBackup(fileOf(url), source, print));
+export function restore(url: string, source: string): ReturnType<typeof restoreBackup> {
+  return asCommand(restoreBackup(fileOf(url), source));
 }
 
 /** Closes the connections of a command, as the end of its process does. */

@@ -36,7 +36,7 @@ export function addDatabaseCommands(petstore: Command, print: Print): void {
     .argument('<file>', 'the backup; the file must not exist')
     .action(async (file: string) => {
       const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys } = await makeBackup(sqliteFile(configuredDatabase()), file, print);
+      const { pets, keys } = await makeBackup(sqliteFile(configuredDatabase()), file);
       print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}.`);
     });
 
@@ -47,7 +47,7 @@ export function addDatabaseCommands(petstore: Command, print: Print): void {
     .action(async (file: string) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
       const database = resolve(sqliteFile(configuredDatabase()));
-      const { pets, keys, kept } = await restoreBackup(database, file, print);
+      const { pets, keys, kept } = await restoreBackup(database, file);
       print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file} to ${database}.`);
       if (kept !== undefined) print(`The previous database is kept in ${kept}.`);
     });

@@ -1,7 +1,6 @@
 import { DynamicModule, Module, Type } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import type { Settings } from '../../settings/settings.js';
-import { Observers } from '../observability/observers.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { RateLimits } from './auth/rate-limits.js';
 import { DocsController } from './docs/docs.controller.js';
@@ -21,11 +20,7 @@ export class HttpModule {
       controllers: [...all, ...otherMethods(all), UnmatchedController],
       providers: [
         { provide: 'SETTINGS', useValue: settings },
-        {
-          provide: RateLimits,
-          useFactory: (observers: Observers) => RateLimits.open(settings, observers),
-          inject: [Observers],
-        },
+        { provide: RateLimits, useFactory: () => RateLimits.open(settings) },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_FILTER, useClass: ApiErrorFilter },
       ],

@@ -39,12 +39,6 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     buckets: SECONDS,
     registers: [this.registry],
   });
-  private readonly commits = new Histogram({
-    name: 'petstore_commit_animals',
-    help: 'Number of creates in a commit.',
-    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
-    registers: [this.registry],
-  });
   private server: Server | undefined;
 
   constructor(
@@ -75,25 +69,6 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   query<T>(run: () => Promise<T>): Promise<T> {
     const end = this.queries.startTimer();
     return run().finally(end);
-  }
-
-  /** Counts the pets of a commit. */
-  async commit<T>(pets: number, run: () => Promise<T>): Promise<T> {
-    const result = await run();
-    this.commits.observe(pets);
-    return result;
-  }
-
-  shareLimits(areShared: () => boolean): void {
-    new Gauge({
-      name: 'petstore_limits_shared',
-      help: 'Whether rate limits are shared by all instances: 1, or 0 while Redis fails.',
-      registers: [this.registry],
-      aggregator: 'min',
-      collect() {
-        this.set(areShared() ? 1 : 0);
-      },
-    });
   }
 
   async onApplicationBootstrap(): Promise<void> {

@@ -31,15 +31,4 @@ export class Observers {
     const measured = () => this.metrics?.query(run) ?? run();
     return this.tracer?.query(summary, measured) ?? measured();
   }
-
-  /** Runs a commit of so many creates. Its queries are part of it. */
-  commit<T>(pets: number, run: () => Promise<T>): Promise<T> {
-    const counted = () => this.metrics?.commit(pets, run) ?? run();
-    return this.tracer?.commit(pets, counted) ?? counted();
-  }
-
-  /** Rate limits are shared with other instances while `areShared` says so. */
-  shareLimits(areShared: () => boolean): void {
-    this.metrics?.shareLimits(areShared);
-  }
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import {
-  type Attributes,
   context,
   diag,
   propagation,
@@ -61,7 +60,7 @@ export async function tracingFindings(): Promise<Finding[]> {
   return texts.map((text) => warn('OpenTelemetry', text, 'See "Traces" in docs/observability.md.'));
 }
 
-/** Traces requests, commits and queries. */
+/** Traces requests and queries. */
 export class Tracer implements OnApplicationShutdown {
   private readonly sdk = startSdk(logWarning);
   private readonly tracer = trace.getTracer('petstore', packageJson.version);
@@ -97,29 +96,14 @@ export class Tracer implements OnApplicationShutdown {
     span.end();
   }
 
-  /** Traces a query; the summary is the operation and the table, such as `SELECT pet`. */
+  /**
+   * Traces a query, in a child of the active span; without a span if none is active, or its request has finished. The
+   * summary is the operation and the table, such as `SELECT pet`.
+   */
   query<T>(summary: string, run: () => Promise<T>): Promise<T> {
-    const attributes = { [semconv.ATTR_DB_SYSTEM_NAME]: this.system, [semconv.ATTR_DB_QUERY_SUMMARY]: summary };
-    return this.inSpan(summary, SpanKind.CLIENT, attributes, run);
-  }
-
-  /** Traces a commit of this number of pets. */
-  commit<T>(pets: number, run: () => Promise<T>): Promise<T> {
-    return this.inSpan('commit', SpanKind.INTERNAL, { 'petstore.commit.pets': pets }, run);
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    const late = `The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`;
-    const flushed = Promise.race([this.sdk.shutdown(), delay(FLUSH_TIMEOUT, late, { ref: false })]);
-    const problem = await flushed.catch(({ message }: Error) => message);
-    if (problem !== undefined) logWarning(problem);
-    trace.disable();
-  }
-
-  /** Runs in a child of the active span; without a span if none is active, or its request has finished. */
-  private inSpan<T>(name: string, kind: SpanKind, attributes: Attributes, run: () => Promise<T>): Promise<T> {
     if (!trace.getActiveSpan()?.isRecording()) return run();
-    return this.tracer.startActiveSpan(name, { kind, attributes }, async (span) => {
+    const attributes = { [semconv.ATTR_DB_SYSTEM_NAME]: this.system, [semconv.ATTR_DB_QUERY_SUMMARY]: summary };
+    return this.tracer.startActiveSpan(summary, { kind: SpanKind.CLIENT, attributes }, async (span) => {
       try {
         return await run();
       } catch (error) {
@@ -130,6 +114,14 @@ export class Tracer implements OnApplicationShutdown {
         span.end();
       }
     });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    const late = `The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`;
+    const flushed = Promise.race([this.sdk.shutdown(), delay(FLUSH_TIMEOUT, late, { ref: false })]);
+    const problem = await flushed.catch(({ message }: Error) => message);
+    if (problem !== undefined) logWarning(problem);
+    trace.disable();
   }
 }
 

@@ -5,7 +5,6 @@ import type { RateLimiterRes } from 'rate-limiter-flexible';
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import type { Settings } from '../../../settings/settings.js';
-import type { Observers } from '../../observability/observers.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';
 import type { RequestContext } from '../request-context.js';
@@ -36,12 +35,11 @@ export class RateLimits implements OnApplicationShutdown {
     private readonly redis?: SharedRedis,
   ) {}
 
-  static async open(settings: Settings, observers: Observers): Promise<RateLimits> {
+  static async open(settings: Settings): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
     const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
     const redis = url === undefined ? undefined : await SharedRedis.connect(url);
-    if (redis) observers.shareLimits(() => redis.isAvailable);
     const limiter = (name: string, points: number | undefined): Limiter | undefined => {
       if (points === undefined) return undefined;
       const options = { keyPrefix: `petstore:${name}`, points, duration: WINDOW };

@@ -37,11 +37,6 @@ export class SharedRedis {
     return redis;
   }
 
-  /** Whether it is connected, and nothing has failed for five seconds. */
-  get isAvailable(): boolean {
-    return this.client.status === 'ready' && performance.now() > this.failedAt + SETTLE;
-  }
-
   /**
    * A limiter that counts in Redis; if that fails, the local one counts. Not the library's `insuranceLimiter`, which
    * tells of no failure.
@@ -75,7 +70,7 @@ export class SharedRedis {
   }
 
   private recover(): void {
-    if (!this.isLost || !this.isAvailable) return;
+    if (!this.isLost || this.client.status !== 'ready' || performance.now() < this.failedAt + SETTLE) return;
     this.isLost = false;
     logger.warn(`${this.name} is available again: limits are shared.`);
   }

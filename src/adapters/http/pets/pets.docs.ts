@@ -2,7 +2,6 @@ import { applyDecorators } from '@nestjs/common';
 import {
   ApiBody,
   ApiCreatedResponse,
-  ApiExtension,
   ApiHeader,
   ApiOkResponse,
   ApiParam,
@@ -10,7 +9,6 @@ import {
   ApiSchema,
   getSchemaPath,
 } from '@nestjs/swagger';
-import { GET_PET_SUNSET } from '../../../application/pets/pet.service.js';
 import type { Pet, PetStatus } from '../../../domain/pets/pet.js';
 import { ApiErrorResponse, headerRefs, messages } from '../docs/responses.js';
 import { INT64, namedSchema } from '../docs/schemas.js';
@@ -133,7 +131,6 @@ Use \`GET /pets\` with the \`status\` filter instead.
 
 Returns one animal by its identifier.`,
   }),
-  ApiExtension('x-sunset', GET_PET_SUNSET.toISOString().slice(0, '2030-12-05'.length)),
   ApiParam({
     name: 'petId',
     description: 'Identifier of the animal to retrieve.',

@@ -77,9 +77,8 @@ export class Batcher<Item, Result> {
   private async run(batch: readonly Pending<Item, Result>[], deadline: number): Promise<void> {
     const { database, kind, summary, work } = this;
     const items = batch.map(({ item }) => item);
-    const attempt = () => database.run(kind, summary, (manager) => work(manager, items), deadline);
     try {
-      const results = await (kind === 'read' ? attempt() : database.observers.commit(items.length, attempt));
+      const results = await database.run(kind, summary, (manager) => work(manager, items), deadline);
       for (const [i, { resolve, reject }] of batch.entries()) {
         const result = results[i] as Result | Error;
         if (result instanceof Error) reject(result);

@@ -59,7 +59,7 @@ export class Database {
     url: PersistentUrl,
     private readonly limits: DatabaseLimits,
     private readonly report: (message: string) => void,
-    readonly observers = new Observers(),
+    private readonly observers = new Observers(),
   ) {
     this.state = new DatabaseState(() => this.connect().catch((error) => this.failToConnect(error)), report);
     this.url = createDatabaseFile(url);

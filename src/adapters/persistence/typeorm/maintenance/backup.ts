@@ -11,19 +11,10 @@ import { driverMessage } from '../failures.js';
 import { requireAnyRelease, withDatabase } from '../migrate.js';
 import { Contents, contentsOf } from './copy.js';
 
-/** In milliseconds: a day, after which an unfinished copy is that of a command which was killed. */
-const ABANDONED = 86_400_000;
-
-/** The name of an unfinished copy. */
-const MADE = 'store.sqlite';
-
 const IN_USE = 'is open in another process: stop the service and every command, then retry.';
 
-/** Receives sentences for the operator. */
-type Report = (sentence: string) => void;
-
 /** Backs up the SQLite database in `file`, in use or not. The backup gets its name once verified and on disk. */
-export async function makeBackup(file: string, backup: string, report: Report): Promise<Contents> {
+export async function makeBackup(file: string, backup: string): Promise<Contents> {
   const target = targetOf(backup);
   const database = { name: 'DATABASE_URL', engine: 'sqlite', file } as const;
   requireDatabase(database);
@@ -32,7 +23,7 @@ export async function makeBackup(file: string, backup: string, report: Report): 
   if (!fs.existsSync(folder))
     throw new UsageError(`The folder of the backup must exist; ${quoted(folder)} does not exist.`);
   const copy = (source: DataSource) =>
-    withTemporary(target, file, report, async (made) => {
+    withTemporary(target, file, async (made) => {
       // For the owner alone from the start: some disks reject chmod.
       fs.closeSync(fs.openSync(made, 'wx', 0o600));
       // It copies the highest id of deleted rows too.
@@ -50,16 +41,12 @@ export async function makeBackup(file: string, backup: string, report: Report): 
  * where the previous database is kept if there was one. Rejects with `UsageError`, and changes nothing, if the backup
  * is not sound, or another process has the database open.
  */
-export async function restoreBackup(
-  file: string,
-  backup: string,
-  report: Report,
-): Promise<Contents & { kept: string | undefined }> {
+export async function restoreBackup(file: string, backup: string): Promise<Contents & { kept: string | undefined }> {
   requireDatabase({ name: 'FILE', engine: 'sqlite', file: backup });
   const from = fs.realpathSync(backup);
   const database = targetOf(file);
   createFolder(dirname(database));
-  return withTemporary(database, backup, report, async (made) => {
+  return withTemporary(database, backup, async (made) => {
     const before = lastWrites(from);
     fs.copyFileSync(from, made);
     fs.chmodSync(made, 0o600);
@@ -87,16 +74,10 @@ function targetOf(path: string): string {
 }
 
 /** Runs work with a path in a private folder beside `file`. `source` is named if the copy of it cannot be used. */
-async function withTemporary<T>(
-  file: string,
-  source: string,
-  report: Report,
-  use: (made: string) => Promise<T>,
-): Promise<T> {
-  removeAbandoned(dirname(file), report);
+async function withTemporary<T>(file: string, source: string, use: (made: string) => Promise<T>): Promise<T> {
   const folder = fs.mkdtempSync(`${file}.unfinished-`);
   try {
-    return await use(join(folder, MADE));
+    return await use(join(folder, 'store.sqlite'));
   } catch (error) {
     if (!(error instanceof QueryFailedError)) throw error;
     const { code } = error.driverError as { code?: string };
@@ -104,24 +85,6 @@ async function withTemporary<T>(
     throw new UsageError(`${quoted(path)} cannot be used. ${driverMessage(error)}`, { cause: error });
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** Removes what killed commands have left in a folder, for any path: many backups are named by their day. */
-function removeAbandoned(folder: string, report: Report): void {
-  const isOld = (path: string) => fs.lstatSync(path).mtimeMs < Date.now() - ABANDONED;
-  for (const name of fs.readdirSync(folder).filter((each) => /\.unfinished-\w{6}$/.test(each))) {
-    const path = join(folder, name);
-    try {
-      const files = fs.readdirSync(path);
-      // Whoever still uses it writes to its files.
-      const isAbandoned = [path, ...files.map((each) => join(path, each))].every(isOld);
-      if (!isAbandoned || files.some((each) => !each.startsWith(MADE))) continue;
-      fs.rmSync(path, { recursive: true });
-      report(`Removed ${path}, which a backup or restore that was killed had left.`);
-    } catch {
-      // It belongs to somebody else, or another command has just removed it.
-    }
   }
 }
 
