@@ -27,7 +27,10 @@ export async function endOfNextTurn(): Promise<void> {
   await endOfTurn();
 }
 
-/** A value that is read at most once a turn, for all that has arrived before it is read. */
+/**
+ * A value that is read at most once a turn, for all that has arrived before it is read. Only what is handled at the end
+ * of a turn, as every request is, may get it.
+ */
 export class OncePerTurn<Value> {
   private value: Value | undefined;
 

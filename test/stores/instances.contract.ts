@@ -7,7 +7,7 @@ import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
 import { setWallClock } from '../support/wall-clock.js';
 import { CREATED, digest, LATER, newKey, use, usesOf } from './api-key-repository.contract.js';
-import { addAll, idempotencyKey, newPet } from './pet-repository.contract.js';
+import { addAll, idempotencyKey, newPet } from '../support/pets.js';
 import { rawQuery } from './raw-query.js';
 
 /** What every database does for several instances, and after a restart. */

@@ -8,7 +8,7 @@ import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-reposit
 import { freshStore } from '../support/fresh-store.js';
 import { connectTo, Session, withParameter } from '../support/sql.js';
 import { openStoreAt, StoreKind } from '../support/stores.js';
-import { ageKeys, idempotencyKey, newPet } from './pet-repository.contract.js';
+import { ageKeys, idempotencyKey, newPet } from '../support/pets.js';
 
 /** What a database server does while another transaction holds locks. */
 export function describeLocks(kind: StoreKind): void {

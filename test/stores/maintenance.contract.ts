@@ -6,7 +6,7 @@ import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
 import { digest, LATER, newKey, use, usesOf } from './api-key-repository.contract.js';
 import { checkStore, copy } from './maintenance.js';
-import { idempotencyKey, newPet } from './pet-repository.contract.js';
+import { idempotencyKey, newPet } from '../support/pets.js';
 import { everyColumn, fillEveryColumn, rawQuery } from './raw-query.js';
 
 /** Makes a database store no use of a key, by the name of its kind. */

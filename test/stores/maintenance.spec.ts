@@ -23,7 +23,7 @@ import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
 import { backup, checkStore, copy, restore } from './maintenance.js';
 import { describeCheck, describeCopy } from './maintenance.contract.js';
-import { newPet } from './pet-repository.contract.js';
+import { newPet } from '../support/pets.js';
 import { fileOf, rawQuery } from './raw-query.js';
 
 describeCopy(sqlite, sqlite);

@@ -12,7 +12,8 @@ import { describeApiKeyRepository, use } from './api-key-repository.contract.js'
 import { describeInstances } from './instances.contract.js';
 import { describeLocks } from './locks.contract.js';
 import { checkStore } from './maintenance.js';
-import { describePetRepository, idempotencyKey, newPet } from './pet-repository.contract.js';
+import { describePetRepository } from './pet-repository.contract.js';
+import { idempotencyKey, newPet } from '../support/pets.js';
 import { rawQuery } from './raw-query.js';
 
 describePetRepository(mariadb);

@@ -14,7 +14,7 @@ import { freshStore } from '../support/fresh-store.js';
 import { Answer, Service } from '../support/service.js';
 import { query } from '../support/sql.js';
 import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
-import { newPet } from './pet-repository.contract.js';
+import { newPet } from '../support/pets.js';
 import { columnsOf, fileOf, rawQuery } from './raw-query.js';
 
 const DATA = 'test/data/first-release';

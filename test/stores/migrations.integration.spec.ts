@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { mariadb, openStoreAt, postgres } from '../support/stores.js';
 import { describeMigrations } from './migrations.contract.js';
-import { newPet } from './pet-repository.contract.js';
+import { newPet } from '../support/pets.js';
 import { rawQuery } from './raw-query.js';
 
 describeMigrations(postgres);

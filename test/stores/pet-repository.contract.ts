@@ -1,18 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { IdempotencyKeyReused } from '../../src/application/errors.js';
-import {
-  IDEMPOTENCY_KEY_LIFETIME,
-  IdempotencyKey,
-  PetQuery,
-  PetRepository,
-} from '../../src/application/pets/pet-repository.port.js';
+import { IDEMPOTENCY_KEY_LIFETIME, PetQuery, PetRepository } from '../../src/application/pets/pet-repository.port.js';
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.js';
 import { NewPet, Pet, PET_STATUSES } from '../../src/domain/pets/pet.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
+import { addAll, ageKeys, idempotencyKey, ids, newPet } from '../support/pets.js';
 import { StoreKind } from '../support/stores.js';
-import { setWallClock } from '../support/wall-clock.js';
-import { rawQuery } from './raw-query.js';
 
 const MINUTE = 60_000;
 
@@ -40,32 +34,7 @@ const NAMES = [
 
 const CATEGORIES = [INT64_MIN, -(2n ** 53n) - 1n, -1n, 0n, 1n, 2n ** 53n + 1n, INT64_MAX - 1n, INT64_MAX];
 
-export function newPet(fields: Partial<NewPet> = {}): NewPet {
-  return { name: 'Bella', categoryId: 1n, status: 'available', ...fields };
-}
-
-export function idempotencyKey(fields: Partial<IdempotencyKey> = {}): IdempotencyKey {
-  return { scope: 'a'.repeat(64), key: 'first', fingerprint: 'f'.repeat(43), ...fields };
-}
-
-/** Makes the stored idempotency keys of a database so many milliseconds older. */
-export async function ageKeys(url: string, milliseconds: number): Promise<void> {
-  if (url === 'memory:') setWallClock(Date.now() + milliseconds);
-  else await rawQuery(url, `UPDATE pet SET requested_at = requested_at - ${milliseconds}`);
-}
-
 const OTHER_PAYLOAD = { fingerprint: 'e'.repeat(43) };
-
-export function ids(pets: readonly Pet[]): bigint[] {
-  return pets.map(({ id }) => id);
-}
-
-/** Adds pets one after the other, and resolves to them in that order. */
-export async function addAll(pets: PetRepository, news: readonly NewPet[]): Promise<Pet[]> {
-  const added: Pet[] = [];
-  for (const each of news) added.push((await pets.add(each)).pet);
-  return added;
-}
 
 /** The list that a query asks for, of pets in the order of their ids. */
 function matching(all: readonly Pet[], { status, maxId, limit }: PetQuery): Pet[] {

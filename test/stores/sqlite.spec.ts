@@ -26,7 +26,8 @@ import { openStoreAt, sqlite } from '../support/stores.js';
 import { describeApiKeyRepository, newKey } from './api-key-repository.contract.js';
 import { describeInstances } from './instances.contract.js';
 import { checkStore } from './maintenance.js';
-import { describePetRepository, idempotencyKey, newPet } from './pet-repository.contract.js';
+import { describePetRepository } from './pet-repository.contract.js';
+import { idempotencyKey, newPet } from '../support/pets.js';
 import { fileOf, rawQuery } from './raw-query.js';
 
 describePetRepository(sqlite);

@@ -10,7 +10,7 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs';
-import { dirname, isAbsolute, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -37,7 +37,7 @@ export function requireDatabase(url: PersistentUrl): void {
  * Returns the folder, or the one in which it would be created.
  */
 export function requireWritable({ name, file }: SqliteUrl): string {
-  const path = destinationOf(file);
+  const path = targetOf(file);
   let folder = dirname(path);
   while (!existsSync(folder)) folder = dirname(folder);
   const { R_OK, W_OK, X_OK } = constants;
@@ -59,12 +59,15 @@ export function requireWritable({ name, file }: SqliteUrl): string {
 /** Those of a database, its log and the index of that which exist. */
 const filesOf = (path: string) => ['', '-wal', '-shm'].map((end) => path + end).filter((each) => existsSync(each));
 
-/** Where a path leads, also through a symbolic link to a file that does not exist yet. */
-function destinationOf(path: string): string {
+/** Where a path leads through symbolic links, even if no file exists there. */
+export function targetOf(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const folder = targetOf(dirname(resolve(path)));
   try {
-    return existsSync(path) ? realpathSync(path) : resolve(dirname(path), readlinkSync(path));
+    return targetOf(resolve(folder, readlinkSync(path)));
   } catch {
-    return resolve(path);
+    // It is no link.
+    return join(folder, basename(path));
   }
 }
 

@@ -1,5 +1,5 @@
 import { createParamDecorator, type Type } from '@nestjs/common';
-import { validateSync } from 'class-validator';
+import { type ValidationError, validateSync } from 'class-validator';
 import { quoted } from '../../../application/texts.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
 import { didYouMean } from '../../../application/texts.js';
@@ -32,11 +32,14 @@ function parseDto<Dto extends object>(dto: Type<Dto>, members: readonly Member[]
   // Reversed: of several values of a name `fromEntries` keeps the last, but the first is to be validated.
   const known = members.filter(([name]) => fields.includes(name)).toReversed();
   Object.assign(instance, Object.fromEntries(known.map(([name, token]) => [name, valueOf(token)])));
-  const broken = new Map(validateSync(instance).map(({ property, constraints }) => [property, constraints]));
+  // A nested object that is invalid has no rule of its own.
+  const ruleOf = ({ property, constraints }: ValidationError) =>
+    Object.values(constraints ?? {})[0] ?? `${property} is invalid`;
+  const broken = new Map(validateSync(instance).map((error) => [error.property, ruleOf(error)]));
   const faults: (() => ApiError)[] = [];
   const given = new Set<string>();
   for (const [name, token] of members) {
-    const [rule] = Object.values(broken.get(name) ?? {});
+    const rule = broken.get(name);
     if (!fields.includes(name)) {
       const message = () => `${quoted(name)} is not a field of this body.${didYouMean(name, fields)}`;
       faults.push(() => new ApiError('unknown_field', message()));

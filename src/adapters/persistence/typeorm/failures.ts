@@ -7,8 +7,8 @@ import {
 import { DatabaseUnavailable, UsageError } from '../../../application/errors.js';
 import { PersistentUrl, locationOf, ServerUrl } from '../../../settings/database-url.js';
 import { DIALECTS, dialectOf } from './dialects/dialects.js';
-import { DEMANDS_TLS, LACKS_TLS } from './dialects/dialect.js';
-import type { Dialect, DriverError, Examination, Failure, FailureRule } from './dialects/dialect.js';
+import type { Dialect, Examination } from './dialects/dialect.js';
+import { DEMANDS_TLS, DriverError, Failure, FailureRule, LACKS_TLS } from './dialects/failure-rules.js';
 
 /** The service cannot use the server or the role; the message says what to change. */
 export class NotUsable extends UsageError {}

@@ -1,92 +1,12 @@
-import type { QueryFailedError } from 'typeorm';
-import { IDEMPOTENCY_KEY_LIFETIME, PetQuery } from '../../../../application/pets/pet-repository.port.js';
-import type { ServerUrl } from '../../../../settings/database-url.js';
+import type { PetQuery } from '../../../../application/pets/pet-repository.port.js';
+import type { FailureRule } from './failure-rules.js';
+import type { NewPetRow } from './pet-insert.js';
 
 /** Binds a parameter, in the order of the text, and returns its placeholder: `$1` on PostgreSQL, else `?`. */
 export type BindParameter = (value: unknown) => string;
 
 /** The values of a row, by the names of their columns. */
 export type Row = Readonly<Record<string, unknown>>;
-
-/** The columns of a new pet, with their types on PostgreSQL. */
-export const NEW_PET = { name: 'text', category_id: 'bigint', status: 'text' } as const;
-
-/** The columns of a row that an INSERT of pets sends: the last two are null without an Idempotency-Key. */
-export const NEW_ROW = { ...NEW_PET, request_key: 'text', fingerprint: 'text' } as const;
-
-export type NewPetRow = Readonly<Record<keyof typeof NEW_ROW, unknown>>;
-
-/** The columns that an INSERT of pets returns. `replays` is 0 for a row that it has created. */
-export const CREATED = ['id', 'request_key', 'fingerprint', 'replays'] as const;
-
-/** The assignments to a row whose key is sent again. A key whose lifetime is over is cleared, so that it is free. */
-export function replay(stored: string, sent: (column: string) => string): string {
-  const hasExpired = `${stored}.requested_at <= ${sent('requested_at')} - ${IDEMPOTENCY_KEY_LIFETIME}`;
-  return `replays = ${stored}.replays + 1,
-    request_key = CASE WHEN ${hasExpired} THEN NULL ELSE ${stored}.request_key END`;
-}
-
-/** What follows an INSERT of pets into the table `pet AS old`. */
-export const ON_CONFLICT = `ON CONFLICT (request_key) WHERE request_key IS NOT NULL
-  DO UPDATE SET ${replay('old', (column) => `excluded.${column}`)}`;
-
-/** The advice if a table does not exist. */
-export const MISSING_TABLE_ADVICE =
-  'Restore a backup, or let "petstore migrate" create the tables in an empty database.';
-
-/** What an error of a database means; undefined if the statement is wrong. */
-export type Failure =
-  /** It cannot be reached, or cannot execute the statement now. Whether the statement was executed is unknown. */
-  | 'unavailable'
-  /** Only its operator can mend it. */
-  | 'misconfigured'
-  /** A deadlock, a serialization failure, a busy file or a lock held for a moment: a retry may succeed. */
-  | 'conflict'
-  /** The wait for the row of an idempotency key timed out. MariaDB reports that of any lock with the same error. */
-  | 'rowLocked'
-  /** A row with the same unique value exists. */
-  | 'duplicate'
-  | undefined;
-
-/** The error of a driver, as far as it tells what went wrong. */
-export type DriverError = Error & Partial<Record<'code' | 'errno' | 'sqlState' | 'where', unknown>>;
-
-/**
- * Matches errors by the text `code errno sqlState where`, whose missing parts are empty, with the message if it is an
- * error of connecting; says what they mean and, if only the operator can mend it, what would be right, as a sentence.
- */
-export type FailureRule = readonly [
-  codes: RegExp,
-  failure: Failure,
-  advice?: (url: ServerUrl, error: QueryFailedError<DriverError>) => string,
-];
-
-/** What servers, poolers and providers say to a connection that is not encrypted; the first two also to any other. */
-export const DEMANDS_TLS = /no encryption|SSL off|SSL.* required|insecure/i;
-
-/** What the drivers say if a server offers no TLS. */
-export const LACKS_TLS = /not support (SSL|secure) connection/;
-
-const tlsParameter = ({ engine }: ServerUrl) => (engine === 'postgres' ? 'sslmode' : 'ssl');
-
-/** Precede the other rules of a server: what it says if a connection is encrypted, is not, or cannot be verified. */
-export const TLS_FAILURES: readonly FailureRule[] = [
-  [
-    DEMANDS_TLS,
-    'misconfigured',
-    (url) =>
-      'The server must admit this user, database and client; if it demands encryption, ' +
-      `the URL must have ${tlsParameter(url)}=require.`,
-  ],
-  [LACKS_TLS, 'misconfigured', (url) => `The server must have TLS, or the URL ${tlsParameter(url)}=disable.`],
-  [
-    /self-signed certificate|unable to (?:get|verify)|altnames|certificate has expired/i,
-    'misconfigured',
-    (url) =>
-      'The parameter sslrootcert must be the PEM file of its authority, and the host a name in its certificate; ' +
-      `${tlsParameter(url)}=require encrypts without verifying.`,
-  ],
-];
 
 /** What a database is, and whether the service can use it. */
 export interface Examination {

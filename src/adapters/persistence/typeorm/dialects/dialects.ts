@@ -12,12 +12,11 @@ export function dialectOf({ options: { type } }: DataSource): Dialect {
 }
 
 /** Returns a statement in the dialect of a database, and binds its parameters in the order of the text. */
-export type Write = (bind: BindParameter, dialect: Dialect) => string;
+export type Statement = (bind: BindParameter, dialect: Dialect) => string;
 
-/** Runs a statement. */
-export function query<Row>(manager: EntityManager, write: Write): Promise<Row[]> {
+export function query<Row>(manager: EntityManager, statement: Statement): Promise<Row[]> {
   const parameters: unknown[] = [];
   const { dataSource } = manager;
   const bind = (value: unknown) => dataSource.driver.createParameter('', parameters.push(value) - 1);
-  return manager.query<Row[]>(write(bind, dialectOf(dataSource)), parameters);
+  return manager.query<Row[]>(statement(bind, dialectOf(dataSource)), parameters);
 }

@@ -1,5 +1,7 @@
 import { PoolConnection } from 'mysql2';
-import { CREATED, Dialect, insert, MISSING_TABLE_ADVICE, replay, TLS_FAILURES } from './dialect.js';
+import { Dialect, insert } from './dialect.js';
+import { MISSING_TABLE_ADVICE, TLS_FAILURES } from './failure-rules.js';
+import { CREATED, replay } from './pet-insert.js';
 
 /** The shortest wait for a row besides none is a second, for which the rest of a batch would wait, too. */
 const WITHOUT_WAIT = 'SET STATEMENT innodb_lock_wait_timeout = 0 FOR';
@@ -26,6 +28,7 @@ export const mariadb: Dialect = {
     'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
   ],
 
+  // read_only as text: it is a number up to MariaDB 11, and a word from 12 on.
   examine: `SELECT CONCAT(@@version_comment, ' ', @@version) AS version,
     CASE
       WHEN @@version NOT LIKE '%MariaDB%' THEN 'The server is MySQL, which is not supported; MariaDB 10.6 and later is.'

@@ -1,7 +1,9 @@
 import type { Client } from 'pg';
 import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../../../settings/database-url.js';
-import { CREATED, Dialect, DriverError, MISSING_TABLE_ADVICE, NEW_ROW, ON_CONFLICT, TLS_FAILURES } from './dialect.js';
+import type { Dialect } from './dialect.js';
+import { DriverError, MISSING_TABLE_ADVICE, TLS_FAILURES } from './failure-rules.js';
+import { CREATED, NEW_ROW, ON_CONFLICT } from './pet-insert.js';
 
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {
@@ -76,13 +78,9 @@ export const postgres: Dialect = {
     WHERE granted AND relation IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
       AND datname = current_database() AND pid <> pg_backend_pid()
     ORDER BY xact_start LIMIT 1`,
-  findings: `SELECT 'ids' AS name, 'fail' AS state,
-      concat('A row of pet was inserted with its id, ', max(id), ', higher than the ids generated so far.') AS found,
-      'Move the sequence: ' || 'SELECT setval(''pet_id_seq'', (SELECT max(id) FROM pet)).' AS advice
-    FROM pet HAVING max(id) > coalesce(pg_sequence_last_value(pg_get_serial_sequence('pet', 'id')::regclass), 0)
-    UNION ALL SELECT 'connection check', 'warn',
-      'A statement that waits for a lock goes on after its request has ended.',
-      format('ALTER ROLE %I SET client_connection_check_interval = ''1s''.', current_user)
+  findings: `SELECT 'connection check' AS name, 'warn' AS state,
+      'A statement that waits for a lock goes on after its request has ended.' AS found,
+      format('ALTER ROLE %I SET client_connection_check_interval = ''1s''.', current_user) AS advice
     WHERE current_setting('client_connection_check_interval', true) = '0'`,
   // A row that was inserted with its id does not raise the sequence.
   lastId: (table) =>

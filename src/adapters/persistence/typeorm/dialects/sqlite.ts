@@ -1,5 +1,6 @@
 import Libsql from 'libsql';
-import { CREATED, Dialect, insert, ON_CONFLICT } from './dialect.js';
+import { Dialect, insert } from './dialect.js';
+import { CREATED, ON_CONFLICT } from './pet-insert.js';
 
 const NOW = `CAST(unixepoch('subsec') * 1000 AS integer)`;
 

@@ -1,10 +1,10 @@
 import fs from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import Libsql from 'libsql';
 import { DataSource, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { quoted } from '../../../../application/texts.js';
-import { collectGarbage, createFolder, giveOwnerOf, requireDatabase } from '../../sqlite-file.js';
+import { collectGarbage, createFolder, giveOwnerOf, requireDatabase, targetOf } from '../../sqlite-file.js';
 import { dataSourceOptions, withSource } from '../data-source.js';
 import { query } from '../dialects/dialects.js';
 import { driverMessage } from '../failures.js';
@@ -65,14 +65,6 @@ function lastWrites(file: string): string {
   return stats.map((each) => `${each?.mtimeNs} ${each?.size}`).join();
 }
 
-/** Where a path leads through symbolic links, even if no file exists there. */
-function targetOf(path: string): string {
-  if (fs.existsSync(path)) return fs.realpathSync(path);
-  const folder = targetOf(dirname(resolve(path)));
-  const isLink = fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
-  return isLink ? targetOf(resolve(folder, fs.readlinkSync(path))) : join(folder, basename(path));
-}
-
 /** Runs work with a path in a private folder beside `file`. `source` is named if the copy of it cannot be used. */
 async function withTemporary<T>(file: string, source: string, use: (made: string) => Promise<T>): Promise<T> {
   const folder = fs.mkdtempSync(`${file}.unfinished-`);
@@ -97,7 +89,7 @@ async function verify(copy: string, original: string): Promise<Contents> {
       throw new UsageError(`${quoted(original)} is damaged: ${quoted(String(found?.integrity_check))}.`);
     await requireAnyRelease(source, quoted(original));
     await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
-    return contentsOf((write) => query(source.manager, write));
+    return contentsOf((statement) => query(source.manager, statement));
   }).finally(collectGarbage);
   flush(copy);
   return contents;

@@ -30,8 +30,8 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Prom
       await manager.query(dialectOf(target).begin);
       // Of two copies into one database the second waits, and then finds it filled.
       await manager.query(dialectOf(target).lockMigrations);
-      const onSource: Run = (write) => withDatabaseNamed(from, query(source.manager, write));
-      const onTarget: Run = (write) => query(manager, write);
+      const onSource: Run = (statement) => withDatabaseNamed(from, query(source.manager, statement));
+      const onTarget: Run = (statement) => query(manager, statement);
       for (const table of source.entityMetadatas) await copyTable(table, onSource, onTarget, dialectOf(target));
       const contents = await contentsOf(onTarget);
       await manager.query('COMMIT');

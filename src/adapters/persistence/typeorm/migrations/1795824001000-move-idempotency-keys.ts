@@ -17,7 +17,7 @@ export class MoveIdempotencyKeys1795824001000 implements MigrationInterface {
       await runner.query('ALTER TABLE idempotency_key RENAME TO moved_idempotency_key');
     if (!(await runner.hasTable('moved_idempotency_key'))) return;
     const { manager } = runner;
-    for await (const keys of rowsOf((write) => query(manager, write), 'moved_idempotency_key', COLUMNS, KEY))
+    for await (const keys of rowsOf((statement) => query(manager, statement), 'moved_idempotency_key', COLUMNS, KEY))
       await manager.query(moveToPets(keys));
     await runner.query('DROP TABLE moved_idempotency_key');
   }

@@ -5,8 +5,8 @@ import { Added, IDEMPOTENCY_KEY_LIFETIME, IdempotencyKey } from '../../../../app
 import { NewPet, Pet, PetStatus } from '../../../../domain/pets/pet.js';
 import type { PersistentUrl } from '../../../../settings/database-url.js';
 import { int64 } from '../columns.js';
-import { CREATED, NEW_PET, type NewPetRow } from '../dialects/dialect.js';
-import { dialectOf, query, type Write } from '../dialects/dialects.js';
+import { dialectOf, query, type Statement } from '../dialects/dialects.js';
+import { CREATED, NEW_PET, type NewPetRow } from '../dialects/pet-insert.js';
 import { failureOf, RowsDiscarded } from '../failures.js';
 
 /** A pet and, if it was created with an Idempotency-Key less than 24 hours ago, the request that created it. */
@@ -65,7 +65,7 @@ export function toPet({ id, name, category_id, status }: PetRow): Pet {
 /** The pets with these ids; undefined in the place of each that does not exist. */
 export async function findPets(manager: EntityManager, ids: readonly bigint[]): Promise<(Pet | undefined)[]> {
   const distinct = [...new Set(ids)];
-  const select: Write = (bind, dialect) => `SELECT ${PET_COLUMNS} FROM pet WHERE ${dialect.hasId(distinct, bind)}`;
+  const select: Statement = (bind, dialect) => `SELECT ${PET_COLUMNS} FROM pet WHERE ${dialect.hasId(distinct, bind)}`;
   const pets = new Map((await query<PetRow>(manager, select)).map(toPet).map((pet) => [pet.id, pet]));
   return ids.map((id) => pets.get(id));
 }
@@ -165,17 +165,17 @@ async function isKeyHeld(manager: EntityManager, creates: readonly Create[], wai
   }
 }
 
-/** How many keys are deleted at a time: SQLite takes some 10 ms for them, and does nothing else meanwhile. */
-const DELETED_AT_A_TIME = 100;
+/** How many keys are cleared at a time: SQLite takes some 10 ms for them, and does nothing else meanwhile. */
+const CLEARED_AT_A_TIME = 100;
 
 /** See `PetRepository.deleteIdempotencyKeys`. */
-export async function deleteKeys(manager: EntityManager): Promise<number> {
+export async function clearExpiredKeys(manager: EntityManager): Promise<number> {
   const expired = await query<Pick<CreatedRow, 'id'>>(
     manager,
     (_bind, { now }) => `SELECT id FROM pet WHERE requested_at <= ${now} - ${IDEMPOTENCY_KEY_LIFETIME}
-      ORDER BY requested_at LIMIT ${DELETED_AT_A_TIME}`,
+      ORDER BY requested_at LIMIT ${CLEARED_AT_A_TIME}`,
   );
-  const clear: Write = (bind, dialect) =>
+  const clear: Statement = (bind, dialect) =>
     `UPDATE pet SET request_key = NULL, fingerprint = NULL, requested_at = NULL
       WHERE ${dialect.hasId(expired.map(idOf), bind)}`;
   if (expired.length > 0) await query(manager, clear);

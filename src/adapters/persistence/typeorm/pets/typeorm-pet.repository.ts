@@ -8,7 +8,16 @@ import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
 import { dialectOf, query } from '../dialects/dialects.js';
 import { prepareConnection } from '../failures.js';
-import { Create, createPets, deleteKeys, findPets, PET_COLUMNS, PetRow, requestKeyOf, toPet } from './pet-table.js';
+import {
+  Create,
+  createPets,
+  clearExpiredKeys,
+  findPets,
+  PET_COLUMNS,
+  PetRow,
+  requestKeyOf,
+  toPet,
+} from './pet-table.js';
 
 /** How long the database may take to answer a readiness check, in milliseconds. */
 const READY_TIMEOUT = 1_500;
@@ -78,7 +87,7 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   deleteIdempotencyKeys(): Promise<number> {
-    return this.database.run('autocommit', 'UPDATE pet', deleteKeys);
+    return this.database.run('autocommit', 'UPDATE pet', clearExpiredKeys);
   }
 }
 
@@ -88,22 +97,22 @@ async function ask(manager: EntityManager): Promise<void> {
   await manager.query('SELECT id FROM pet LIMIT 1');
 }
 
+/** The lists in the order of the queries; each is read once, however many ask for it. */
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
   const dialect = dialectOf(manager.dataSource);
-  // Those that differ in their limit alone are cut from the longest.
-  const nameOf = (query: PetQuery) => JSON.stringify({ ...query, maxId: String(query.maxId), limit: undefined });
-  const longest = new Map(queries.toSorted((a, b) => a.limit - b.limit).map((each) => [nameOf(each), each]));
-  const walks = [...longest.values()];
-  const lists: Pet[][] = walks.map(() => []);
-  if (walks.length === 1 || !dialect.lists) {
-    for (const [i, each] of walks.entries())
-      lists[i] = (await query<PetRow>(manager, (bind) => dialect.list(PET_COLUMNS, each, bind))).map(toPet);
+  const nameOf = ({ status, maxId, limit }: PetQuery) => `${status} ${maxId} ${limit}`;
+  const distinct = new Map(queries.map((each) => [nameOf(each), each]));
+  const lists = new Map<string, Pet[]>([...distinct.keys()].map((name) => [name, []]));
+  if (distinct.size === 1 || !dialect.lists) {
+    for (const [name, each] of distinct)
+      lists.set(name, (await query<PetRow>(manager, (bind) => dialect.list(PET_COLUMNS, each, bind))).map(toPet));
   } else {
-    const found = await query<PetRow & { place: unknown }>(manager, (bind) => dialect.lists!(PET_COLUMNS, walks, bind));
-    for (const row of found) lists[Number(row.place)]!.push(toPet(row));
+    const all = [...distinct.values()];
+    const rows = await query<PetRow & { place: unknown }>(manager, (bind) => dialect.lists!(PET_COLUMNS, all, bind));
+    const places = [...lists.values()];
+    for (const row of rows) places[Number(row.place)]!.push(toPet(row));
     // A union has no order.
-    for (const list of lists) list.sort((a, b) => Number(b.id - a.id));
+    for (const list of places) list.sort((a, b) => Number(b.id - a.id));
   }
-  const names = [...longest.keys()];
-  return queries.map((each) => lists[names.indexOf(nameOf(each))]!.slice(0, each.limit));
+  return queries.map((each) => lists.get(nameOf(each))!);
 }
