@@ -94,8 +94,8 @@ export class ApiKeyService {
     const found = (await this.keys.list()).filter(({ name, prefix }) => [name, prefix].includes(nameOrPrefix));
     const [key, ...others] = found.filter((key) => keyState(key) === 'valid');
     if (key && others.length === 0) return key;
-    if (key)
-      throw new KeyNotIdentified(`Several valid keys have the name or prefix "${nameOrPrefix}"; give one's own.`);
+    const several = `Several valid keys have the name or prefix "${nameOrPrefix}". Use one that only one of them has.`;
+    if (key) throw new KeyNotIdentified(several);
     if (found.length > 0) throw new UsageError(`The key "${nameOrPrefix}" is already revoked or expired.`);
     throw new KeyNotIdentified(`No key has the name or prefix "${nameOrPrefix}".`);
   }

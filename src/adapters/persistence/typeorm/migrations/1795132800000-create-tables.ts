@@ -1,5 +1,5 @@
 import { MigrationInterface, QueryRunner } from 'typeorm';
-import { ddlOf } from './schema-helpers.js';
+import { cannotRevert, ddlOf } from './schema-helpers.js';
 
 /** The catalogue, the API keys and their use, and the idempotency keys. */
 export class CreateTables1795132800000 implements MigrationInterface {
@@ -37,7 +37,5 @@ export class CreateTables1795132800000 implements MigrationInterface {
     ) ${tableOptions}`);
     await runner.query(`CREATE INDEX ${ifNotExists} idempotency_key_created_at ON idempotency_key (created_at)`);
   }
-  async down(runner: QueryRunner): Promise<void> {
-    for (const table of ['idempotency_key', 'key_use', 'api_key', 'pet']) await runner.dropTable(table, true);
-  }
+  down = cannotRevert;
 }

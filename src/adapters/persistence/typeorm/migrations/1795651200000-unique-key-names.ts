@@ -1,5 +1,5 @@
 import { MigrationInterface, QueryRunner } from 'typeorm';
-import { ddlOf } from './schema-helpers.js';
+import { cannotRevert, ddlOf } from './schema-helpers.js';
 
 /**
  * Valid API keys have unique names from here on. Cursors need no secret: the table `installation` of release 1.0.0 is
@@ -20,8 +20,5 @@ export class UniqueKeyNames1795651200000 implements MigrationInterface {
     await runner.query(`CREATE UNIQUE INDEX ${ifNotExists} api_key_active_name ON api_key (active_name)`);
     await runner.query('DROP TABLE IF EXISTS installation');
   }
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.dropIndex('api_key', 'api_key_active_name');
-    await runner.query('ALTER TABLE api_key DROP COLUMN active_name');
-  }
+  down = cannotRevert;
 }

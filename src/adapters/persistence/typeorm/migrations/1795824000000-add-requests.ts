@@ -1,5 +1,5 @@
 import { MigrationInterface, QueryRunner } from 'typeorm';
-import { ddlOf } from './schema-helpers.js';
+import { cannotRevert, ddlOf } from './schema-helpers.js';
 
 /** The row of a pet has the request that created it from here on, and an API key has an owner. */
 export class AddRequests1795824000000 implements MigrationInterface {
@@ -17,10 +17,5 @@ export class AddRequests1795824000000 implements MigrationInterface {
     await runner.query(`CREATE ${plain} pet_requested_at ON pet (requested_at) ${where('requested_at IS NOT NULL')}`);
     await runner.query(`ALTER TABLE api_key ADD COLUMN ${ifNotExists} owner ${text(64)}`);
   }
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE api_key DROP COLUMN owner');
-    for (const index of ['pet_request_key', 'pet_requested_at']) await runner.dropIndex('pet', index);
-    for (const column of ['request_key', 'fingerprint', 'requested_at', 'replays'])
-      await runner.query(`ALTER TABLE pet DROP COLUMN ${column}`);
-  }
+  down = cannotRevert;
 }

@@ -2,6 +2,7 @@ import { MigrationInterface, QueryRunner } from 'typeorm';
 import { query } from '../dialects/dialects.js';
 import { requestKeyOf } from '../pets/pet-table.js';
 import { rowsOf, type StoredRow } from '../rows.js';
+import { cannotRevert } from './schema-helpers.js';
 
 const KEY = ['scope', 'token'];
 const COLUMNS = [...KEY, 'fingerprint', 'pet_id', 'created_at'];
@@ -21,9 +22,7 @@ export class MoveIdempotencyKeys1795824001000 implements MigrationInterface {
       await manager.query(moveToPets(keys));
     await runner.query('DROP TABLE moved_idempotency_key');
   }
-  down(): Promise<void> {
-    return Promise.reject(new Error('The text of an idempotency key is not stored any more. Restore a backup.'));
-  }
+  down = cannotRevert;
 }
 
 /** One statement for all engines. Its values are digests and integers, which need no parameters. */

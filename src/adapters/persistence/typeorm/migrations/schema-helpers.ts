@@ -1,5 +1,10 @@
 import { QueryRunner } from 'typeorm';
 
+/** The `down` of the migrations up to 1.2.0, the last of which moves digests of Idempotency-Keys, not their texts. */
+export function cannotRevert(): Promise<never> {
+  return Promise.reject(new Error('The migrations up to 1.2.0 cannot be reverted. Restore a backup.'));
+}
+
 /** The SQL of a migration in which the databases differ. */
 export function ddlOf(runner: QueryRunner) {
   const { type } = runner.dataSource.options;
