@@ -28,8 +28,8 @@ export async function endOfNextTurn(): Promise<void> {
 }
 
 /**
- * A value that is read at most once a turn, for all that has arrived before it is read. Only what is handled at the end
- * of a turn, as every request is, may get it.
+ * A value that is read at most once a turn. Whoever gets it has waited for the end of a turn since it arrived, as every
+ * request has: so what arrives after a read is handled after that has been forgotten, which began to wait before.
  */
 export class OncePerTurn<Value> {
   private value: Value | undefined;
@@ -37,12 +37,7 @@ export class OncePerTurn<Value> {
   constructor(private readonly read: () => Value) {}
 
   get(): Value {
-    if (this.value === undefined) void endOfTurn().then(() => this.forget());
+    if (this.value === undefined) void endOfTurn().then(() => (this.value = undefined));
     return (this.value ??= this.read());
-  }
-
-  /** Has the next `get` read it anew, because it has changed. */
-  forget(): void {
-    this.value = undefined;
   }
 }

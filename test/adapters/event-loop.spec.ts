@@ -23,13 +23,6 @@ it('what arrives after a read in the middle of a turn reads anew, at the end of 
   expect([await before, await after]).toEqual([1, 2]);
 });
 
-it('a change is read at once', () => {
-  const value = changing();
-  expect([value.get(), value.get()]).toEqual([1, 1]);
-  value.forget();
-  expect(value.get()).toBe(2);
-});
-
 it('a batch that begins at the end of a turn has what is handled then, and at the end of the next one', async () => {
   const batch: string[] = [];
   await endOfTurn();

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { UsageError } from '../../src/application/errors.js';
 import { ApiKeyRepository, KeyUse } from '../../src/application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../src/domain/keys/api-key.js';
-import { freshStore } from '../support/fresh-store.js';
+import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
 
 export const CREATED = new Date('2026-11-20T12:00:00.123Z');
@@ -157,6 +157,8 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       ];
       for (const change of changes) {
         await change();
+        // As a request that arrives after it.
+        await laterTurn();
         versions.push(keys.version());
         await keys.list();
         expect(keys.version()).toBe(versions.at(-1));

@@ -70,9 +70,10 @@ export function buildImage(folder: string): Image {
   return stage;
 }
 
-/** A file of the build context, which .dockerignore must allow. */
+/** A file of the build context, which .dockerignore must allow, or its folder. */
 function inContext(path: string): string {
   const allowed = readFileSync('.dockerignore', 'utf8').split('\n');
-  if (allowed[0] !== '*' || !allowed.includes(`!${path}`)) throw new Error(`.dockerignore excludes ${path}.`);
+  if (allowed[0] !== '*' || !allowed.includes(`!${path.split('/', 1)[0]}`))
+    throw new Error(`.dockerignore excludes ${path}.`);
   return path;
 }

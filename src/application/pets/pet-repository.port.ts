@@ -59,8 +59,8 @@ export abstract class PetRepository {
 
   /**
    * A number that changes with every committed change of the database, by any process, the uses of API keys included,
-   * which are stored every five seconds: a result read at this number is valid while the number is the same. Undefined
-   * if only a query could tell. Takes about a microsecond.
+   * which are stored every five seconds: what this process reads after it has got the number is valid while the number
+   * is the same. Undefined if only a query could tell. Takes some microseconds.
    */
   abstract version(): number | undefined;
 

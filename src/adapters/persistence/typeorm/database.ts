@@ -47,7 +47,7 @@ export class Database {
   private readonly state: DatabaseState;
   private lastWrite: Promise<unknown> = Promise.resolve();
   private pending = 0;
-  /** Of SQLite. A read takes a tenth of the time of a cached response. */
+  /** Of SQLite. To read it takes a tenth of the time of a cached response. */
   private latestVersion: OncePerTurn<number> | undefined;
   /** Those of SQLite. */
   private readonly files: OpenFiles | undefined;
@@ -235,7 +235,6 @@ export class Database {
       if (error instanceof NotUsable) this.prepared = new WeakSet();
       throw error;
     } finally {
-      if (kind !== 'read') this.latestVersion?.forget();
       await runner.release();
     }
   }
@@ -312,7 +311,8 @@ export class Database {
       await this.reads.query('SELECT 1 FROM sqlite_schema');
       this.files?.add(`${this.url.file}-wal`, `${this.url.file}-shm`);
     }
-    // SQLite's only connection for reads: it comes from no pool, so it need not be released.
+    // On SQLite's only connection for reads: commits on the same one would not change the version. It need not be
+    // released, since it comes from no pool.
     if (this.dialect.versionOf)
       this.latestVersion = new OncePerTurn(this.dialect.versionOf(await this.reads.createQueryRunner().connect()));
   }

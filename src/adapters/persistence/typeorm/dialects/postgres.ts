@@ -46,7 +46,7 @@ const SENT = Object.entries({ ...NEW_ROW, place: 'int' })
   .map((column) => column.join(' '))
   .join(', ');
 
-/** PostgreSQL. No statement depends on state that outlives its transaction, so any pooler may be in between. */
+/** PostgreSQL. No statement depends on state that outlives its transaction: a pooler of the primary may be between. */
 export const postgres: Dialect = {
   isServer: true,
   // ASCII only: the database may have an encoding without any other character.
