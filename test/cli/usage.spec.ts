@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { NAME_MAX_LENGTH } from '../../src/domain/pets/pet.js';
+import { textFault } from '../../src/domain/text.js';
+import { openStoreAt, sqlite } from '../support/stores.js';
 import { petstore } from './command.js';
 import packageJson from '../../package.json' with { type: 'json' };
 
@@ -13,7 +16,7 @@ describe('petstore --help', () => {
 
   it('describes every command and subcommand', async () => {
     const names = listed((await run('--help')).out);
-    expect(names).toEqual(expect.arrayContaining(['serve', 'keys', 'migrate', 'copy', 'check', 'backup', 'openapi']));
+    expect(names).toEqual(expect.arrayContaining(['serve', 'keys', 'seed', 'copy', 'check', 'backup', 'openapi']));
     for (const name of names) {
       const { code, out } = await run(`${name} --help`);
       expect([code, out]).toEqual([0, expect.stringContaining(`Usage: petstore ${name}`)]);
@@ -33,7 +36,7 @@ describe('a command line that is not understood', () => {
   it.each([
     ...['keyz', 'keys', 'keys make', 'serve now', 'serve --port 1', 'migrate show', 'keys create --nam x'],
     ...['keys create', 'keys create --name x --json', 'keys revoke', 'openapi --xml', 'copy --from x'],
-    ...['backup', 'restore', 'restore a b'],
+    ...['backup', 'restore', 'seed', 'seed --count 0', 'seed --count 1.5'],
   ])('exits with 2 and prints nothing but how to get help: %s', async (line) => {
     const { code, out, err } = await run(line);
     expect([code, out]).toEqual([2, '']);
@@ -43,6 +46,18 @@ describe('a command line that is not understood', () => {
   it('suggests the command that was probably meant', async () => {
     expect((await run('keyz')).err).toContain('keys');
   });
+});
+
+it('petstore seed creates as many valid pets as asked for, of every status', async () => {
+  const store = await sqlite.create();
+  expect(await run('seed --count 600', store.url)).toMatchObject({ code: 0, out: expect.stringContaining('600') });
+  const { pets, close } = await openStoreAt(store.url);
+  const created = await pets.list({ limit: 1_000 });
+  await close();
+  expect(created).toHaveLength(600);
+  expect(created.filter(({ name }) => textFault(name, NAME_MAX_LENGTH) !== undefined)).toEqual([]);
+  expect(new Set(created.map(({ status }) => status)).size).toBe(3);
+  await store.remove();
 });
 
 it.each([

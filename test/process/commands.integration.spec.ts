@@ -202,7 +202,7 @@ describe('a command', () => {
     const others = { PORT: 'http', CORS_ORIGINS: '*', API_KEYS_FILE: 'absent', NODE_ENV: 'staging', API_KEYS: 'x' };
     for (const line of [
       ...['migrate', 'keys create --name shop', 'keys rotate shop', 'keys list', 'keys callers', 'keys revoke shop'],
-      ...['backup a.sqlite', 'restore a.sqlite', 'openapi'],
+      ...['seed --count 1', 'backup a.sqlite', 'restore a.sqlite', 'openapi'],
       'copy --from sqlite:a.sqlite --to sqlite:b.sqlite',
     ])
       expect([line, await folder().run(line.split(' '), others)]).toMatchObject([line, { code: 0, err: '' }]);

@@ -130,7 +130,7 @@ describe.each(['1', '2'])('graceful shutdown of %s process(es)', (count) => {
   });
 
   it('cuts off what is in flight at STOP_TIMEOUT, and exits with 1', async () => {
-    await start({ WEB_CONCURRENCY: count, STOP_TIMEOUT: '500' });
+    await start({ WEB_CONCURRENCY: count, STOP_TIMEOUT: '1000' });
     const { workers } = service;
     const { response, release } = await createInFlight();
     expect(await service.end('SIGTERM')).toBe(1);

@@ -2,8 +2,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { KeyNotIdentified, UsageError } from '../../application/errors.js';
 import { ApiKeyService, type IssuedKey } from '../../application/keys/api-key.service.js';
 import { locationOf } from '../../settings/database-url.js';
-import { configuredDatabase, readSetting } from '../../settings/settings.js';
-import { requireDatabase } from '../persistence/sqlite-file.js';
+import { configuredDatabase } from '../../settings/settings.js';
+import { withOpenDatabase } from './open-database.js';
 import { format, type Print, table } from './text.js';
 
 /** Adds `keys`, which creates, rotates, lists and revokes API keys. */
@@ -69,24 +69,12 @@ export function addKeysCommand(petstore: Command, print: Print): void {
     });
 }
 
-/**
- * Opens the database for as long as `use` takes. To `change` or `read` keys fails where a SQLite file would be created;
- * to read them changes nothing.
- */
 async function withKeys<T>(access: 'create' | 'change' | 'read', use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
-  const url = configuredDatabase();
-  if (access !== 'create') requireDatabase(url);
-  const { openDatabase } = await import('../persistence/persistence.module.js');
-  const STATEMENT_TIMEOUT = readSetting('STATEMENT_TIMEOUT');
-  const limits = { STATEMENT_TIMEOUT, MAX_WAITING: Infinity, readsOnly: access === 'read' };
-  const database = await openDatabase(url, limits, () => undefined);
   try {
-    return await use(new ApiKeyService(database.keys));
+    return await withOpenDatabase(access, ({ keys }) => use(new ApiKeyService(keys)));
   } catch (error) {
     if (!(error instanceof KeyNotIdentified)) throw error;
     throw new UsageError(`${error.message} "petstore keys list" lists all keys.`);
-  } finally {
-    await database.close();
   }
 }
 

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { addCheckCommand } from './check.command.js';
 import { addDatabaseCommands } from './database.commands.js';
 import { addKeysCommand } from './keys.command.js';
+import { addSeedCommand } from './seed.command.js';
 import type { Print } from './text.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
@@ -26,6 +27,7 @@ export function program({ serve, openApi, print }: Above): Command {
 
   petstore.command('serve').description('serve the API over HTTP; the default command').action(serve);
   addKeysCommand(petstore, print);
+  addSeedCommand(petstore, print);
   addCheckCommand(petstore, print);
   addDatabaseCommands(petstore, print);
   petstore

@@ -1,0 +1,24 @@
+import { configuredDatabase, readSetting } from '../../settings/settings.js';
+import type { OpenDatabase } from '../persistence/persistence.module.js';
+import { requireDatabase } from '../persistence/sqlite-file.js';
+
+/**
+ * Opens the database for as long as `use` takes. To `change` or `read` it, it must exist on SQLite; to read it changes
+ * nothing.
+ */
+export async function withOpenDatabase<T>(
+  access: 'create' | 'change' | 'read',
+  use: (database: OpenDatabase) => Promise<T>,
+): Promise<T> {
+  const url = configuredDatabase();
+  if (access !== 'create') requireDatabase(url);
+  const { openDatabase } = await import('../persistence/persistence.module.js');
+  const STATEMENT_TIMEOUT = readSetting('STATEMENT_TIMEOUT');
+  const limits = { STATEMENT_TIMEOUT, MAX_WAITING: Infinity, readsOnly: access === 'read' };
+  const database = await openDatabase(url, limits, () => undefined);
+  try {
+    return await use(database);
+  } finally {
+    await database.close();
+  }
+}
