@@ -24,6 +24,13 @@ export interface Ask {
   readonly key?: boolean;
 }
 
+/** Those that no test has stopped: a test that fails does not, and they would keep Jest running. */
+const running = new Set<INestApplication>();
+
+afterAll(async () => {
+  for (const app of running) await app.close();
+});
+
 /** The service as production runs it, listening on the loopback. */
 export class Service {
   private document: string | undefined;
@@ -48,6 +55,7 @@ export class Service {
     const { DATABASE_URL = 'memory:' } = environment;
     const settings = readSettings({ LOG_LEVEL: 'silent', ...environment, DATABASE_URL });
     const app = await createApp(settings, new Log(settings, write));
+    running.add(app);
     const address = await listen(app.getHttpServer() as Server, port, '127.0.0.1', 'PORT');
     const keys = app.get(ApiKeyService);
     const [configured] = settings.API_KEYS;
@@ -104,6 +112,7 @@ export class Service {
   }
 
   async stop(): Promise<void> {
+    running.delete(this.app);
     await this.app.close();
   }
 

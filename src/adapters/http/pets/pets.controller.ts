@@ -51,8 +51,8 @@ export class PetsController {
     const { pets, next } = await this.pets.list(query, deadline);
     const body = `[${pets.map(petJson).join(',')}]`;
     if (next === undefined) return { body };
-    const status = query.status === undefined ? '' : `&status=${query.status}`;
-    const target = `${this.settings.PUBLIC_BASE_URL}/pets?limit=${query.limit}${status}&cursor=${next}`;
+    const parameters = Object.entries({ ...query, cursor: next }).filter(([, value]) => value !== undefined);
+    const target = `${this.settings.PUBLIC_BASE_URL}/pets?${parameters.map((each) => each.join('=')).join('&')}`;
     return { body, headers: ['Link', `<${target}>; rel="next"`] };
   }
 }

@@ -100,7 +100,7 @@ async function ask(manager: EntityManager): Promise<void> {
 /** The lists in the order of the queries; each is read once, however many ask for it. */
 async function listAll(manager: EntityManager, queries: readonly PetQuery[]): Promise<Pet[][]> {
   const dialect = dialectOf(manager.dataSource);
-  const nameOf = ({ status, maxId, limit }: PetQuery) => `${status} ${maxId} ${limit}`;
+  const nameOf = (query: PetQuery) => JSON.stringify(Object.entries(query).map(String));
   const distinct = new Map(queries.map((each) => [nameOf(each), each]));
   const lists = new Map<string, Pet[]>([...distinct.keys()].map((name) => [name, []]));
   if (distinct.size === 1 || !dialect.lists) {
