@@ -2,9 +2,9 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { persistent } from './src/settings/database-url.js';
 import { createDatabaseFile } from './src/adapters/persistence/sqlite-file.js';
 import { dataSourceOptions, withSource } from './src/adapters/persistence/typeorm/data-source.js';
-import { loadEnvFile, readSetting } from './src/settings/settings.js';
+import { prepareEnvironment, readSetting } from './src/settings/settings.js';
 
-loadEnvFile();
+prepareEnvironment();
 const url = createDatabaseFile(persistent(readSetting('DATABASE_URL')));
 // Whether the server encrypts, only a connection tells.
 const options = await withSource(dataSourceOptions(url), (source) => Promise.resolve(source.options));

@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { program } from './adapters/cli/program.js';
 import { sourceStack } from './adapters/observability/source-stack.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
-import { loadEnvFile, readSetting, readSettings } from './settings/settings.js';
+import { prepareEnvironment, readSetting, readSettings } from './settings/settings.js';
 
 /** What a command prints is its result; if a part is missing, the command has failed. */
 function failOutput({ code }: NodeJS.ErrnoException): void {
@@ -16,6 +16,7 @@ async function serve(): Promise<void> {
   process.stdout.off('error', failOutput).on('error', () => undefined);
   const settings = readSettings();
   if (cluster.isWorker || settings.WEB_CONCURRENCY === 1) return (await import('./process/serve.js')).serve(settings);
+  // Here, since what serves knows nothing of HTTP.
   if (settings.RATE_LIMIT || settings.AUTH_FAILURE_LIMIT)
     (await import('./adapters/http/auth/worker-limits.js')).countForWorkers();
   return (await import('./process/cluster.js')).supervise(settings);
@@ -44,13 +45,16 @@ process.stderr.on('error', () => undefined);
 process.stdout.on('error', failOutput);
 try {
   const petstore = program({ serve, openApi, print: (line) => void process.stdout.write(`${line}\n`) });
-  petstore.hook('preAction', loadEnvFile);
+  // Workers have the environment of the primary: the file may have changed.
+  if (cluster.isPrimary) petstore.hook('preAction', prepareEnvironment);
   const args = process.argv.slice(2);
   await petstore.parseAsync(args.length === 0 ? ['serve'] : args, { from: 'user' });
 } catch (error) {
   // Commander has written what is wrong with the arguments.
-  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  process.stderr.write(`${messageOf(error as Error)}\n`);
-  // Whatever is still open would keep the process running.
-  process.exit(1);
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else {
+    process.stderr.write(`${messageOf(error as Error)}\n`);
+    // Whatever is still open would keep the process running.
+    process.exit(1);
+  }
 }

@@ -8,8 +8,8 @@ import packageJson from '../../package.json' with { type: 'json' };
 const CREATE_KEY = 'petstore keys create --name NAME';
 
 /**
- * Says that the service is ready, in the log or, outside production, as text. There it creates and prints the first key
- * unless one exists.
+ * Says that the service is ready, in the log or, outside production, as text. Outside production it creates and prints
+ * the first key, unless one exists or keys are configured.
  */
 export async function greet(app: INestApplicationContext, address: string, settings: Settings, log: Log) {
   const [base, docs] = [`${address}/v1`, `${address}/docs`];

@@ -11,9 +11,9 @@ import { shutdownOnSignal } from './shutdown.js';
 /** Serves in this process, alone or as a worker of a cluster, until SIGTERM or SIGINT. */
 export async function serve(settings: Settings): Promise<void> {
   const log = new Log(settings);
-  // While the service starts there is nothing to close. The server has cut off all responses before this timeout: it
-  // limits the time for the database, the traces and the log.
+  // While the service starts there is nothing to close.
   let close = (): Promise<void> => Promise.resolve();
+  // The server has cut off all responses before: this limits the time for the database, the traces and the log.
   shutdownOnSignal(log, settings, () => Promise.race([close(), delay(settings.STOP_TIMEOUT)]));
   // Takes half a second, so the handlers of signals come first: process 1 of a container ignores a signal without one.
   const { createApp } = await import('../app.js');

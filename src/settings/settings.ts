@@ -167,10 +167,10 @@ export type Settings = {
 const ENTRIES = Object.entries<Setting<unknown>>(SETTINGS);
 
 /**
- * Adds the variables of `.env`, if it exists, to the environment. `process.loadEnvFile` takes a byte order mark for
- * part of the first name, and a file that it may not read for absent.
+ * Adds the variables of `.env`, if it exists, to the environment, and removes those that have no effect.
+ * `process.loadEnvFile` takes a byte order mark for part of the first name, and a file that it may not read for absent.
  */
-export function loadEnvFile(): void {
+export function prepareEnvironment(): void {
   try {
     const variables = parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync('.env')));
     for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
@@ -184,7 +184,7 @@ export function loadEnvFile(): void {
 
 /**
  * Reads one setting, for a command that needs no others: one of those may be wrong. Throws `UsageError` with one line
- * that names the variable. An empty variable counts as not set.
+ * that names the variable. If it is empty, the default counts.
  */
 export function readSetting<Name extends keyof typeof SETTINGS>(name: Name, env = process.env): Settings[Name] {
   const { default: value, parse }: Setting<unknown> = SETTINGS[name];
@@ -201,9 +201,9 @@ export function configuredDatabase(): PersistentUrl {
  * Parses the URL that an option of a command gives, or the variable that it names: others may see the arguments of a
  * process, which should contain no password.
  */
-export function databaseUrlOf(option: string, given: string, env = process.env): DatabaseUrl {
+export function databaseUrlOf(option: string, given: string): DatabaseUrl {
   if (!/^[A-Za-z_]\w*$/.test(given)) return databaseUrl(option, given);
-  const text = env[given];
+  const text = process.env[given];
   if (text) return databaseUrl(given, text);
   throw new UsageError(`${option} must be the URL of a database, or the name of an environment variable with one.`);
 }
@@ -240,7 +240,7 @@ export function settingFindings(settings: Settings, env: NodeJS.ProcessEnv = pro
   const { AUTH_FAILURE_LIMIT, PUBLIC_BASE_URL, TRUSTED_PROXIES } = settings;
   const isBehindProxy = PUBLIC_BASE_URL.startsWith('https:');
   const isOneAddress = AUTH_FAILURE_LIMIT !== undefined && isBehindProxy && TRUSTED_PROXIES.length === 0;
-  const proxied = 'PUBLIC_BASE_URL is https: if a proxy ends TLS, all of its clients count as one address.';
+  const proxied = 'PUBLIC_BASE_URL begins with https; if a proxy ends TLS, all of its clients count as one address.';
   return [
     ...ENTRIES.map(([name, setting]) => ok(name, withoutSecrets(name, env[name] || setting.default))),
     ...(isOneAddress ? [warn('AUTH_FAILURE_LIMIT', proxied, 'Set TRUSTED_PROXIES to its address.')] : []),

@@ -118,7 +118,7 @@ describe('petstore keys', () => {
     ]);
   });
 
-  it('rotate and revoke say where names and prefixes are listed if none is that of a valid key', async () => {
+  it('rotate and revoke say where names and prefixes are listed if no key has it', async () => {
     for (const line of ['keys rotate shop', 'keys revoke shop'])
       expect(await run(line)).toMatchObject({
         code: 1,

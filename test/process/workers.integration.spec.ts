@@ -44,6 +44,8 @@ describe('a worker that crashes', () => {
   it('is replaced, which the log says once', async () => {
     const service = await folder().serve(PRODUCTION);
     const [victim] = service.workers as [number];
+    // It gets the settings that the service was started with.
+    writeFileSync(join(folder().path, '.env'), 'LOG_LEVEL=no level\nPORT=1\n');
     process.kill(victim, 'SIGKILL');
     await until(() => !service.workers.includes(victim));
     await untilBothServe(service);

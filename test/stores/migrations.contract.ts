@@ -10,11 +10,13 @@ import { migrate } from '../../src/adapters/persistence/typeorm/migrate.js';
 import { UsageError } from '../../src/application/errors.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { fingerprint } from '../../src/application/pets/pet.service.js';
+import type { Finding } from '../../src/application/finding.js';
 import { freshStore } from '../support/fresh-store.js';
 import { Answer, Service } from '../support/service.js';
 import { query } from '../support/sql.js';
 import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
 import { newPet } from '../support/pets.js';
+import { checkStore } from './maintenance.js';
 import { columnsOf, fileOf, rawQuery } from './raw-query.js';
 
 const DATA = 'test/data/first-release';
@@ -91,10 +93,12 @@ export function describeMigrations(kind: StoreKind): void {
   describe.each(['1.0.0', '1.1.0'] as const)(`a ${kind.name} database of release %s`, (release) => {
     let store: TestStore;
     let service: Service;
+    let checked: readonly Finding[];
     const keys = KEYS[kind.name]!;
 
     beforeAll(async () => {
       store = await databaseOf(release, kind);
+      checked = await checkStore(store.url);
       service = await Service.start({ DATABASE_URL: store.url, API_KEYS: 'key-of-the-migrations-test' });
     });
 
@@ -112,6 +116,10 @@ export function describeMigrations(kind: StoreKind): void {
       expect((await get('/v1/pets?limit=100')).body).toBe(`[${PETS.toReversed().map(petText).join()}]`);
       expect((await get('/v1/pets/6')).body).toBe(petText(petWithId(6)));
       for (const id of [10, LAST_ID]) expect((await get(`/v1/pets/${id}`)).status).toBe(404);
+    });
+
+    it('is checked before it is migrated, with its valid keys', () => {
+      expect(checked).toContainEqual({ name: 'API keys', state: 'ok', found: '1 stored, 0 configured' });
     });
 
     it('has the API keys, in their states, and their uses', async () => {

@@ -73,15 +73,11 @@ describe('PostgreSQL', () => {
     expect(await recorded(store.url)).toEqual([used]);
   });
 
-  it('is warned of without a check of connections, and fails its check for a pet inserted with its id', async () => {
+  it('is warned of without a check of connections', async () => {
     await (await openStoreAt(store.url)).close();
     await alter('SET client_connection_check_interval = 0');
-    await rawQuery(store.url, `INSERT INTO pet VALUES (7, 'Bella', 1, 'sold')`);
-    expect(await checkStore(store.url, 1)).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ state: 'fail', found: expect.stringContaining('its id, 7,') as unknown }),
-        expect.objectContaining({ state: 'warn', advice: expect.stringContaining('ALTER ROLE') as unknown }),
-      ]),
+    expect(await checkStore(store.url, 1)).toContainEqual(
+      expect.objectContaining({ state: 'warn', advice: expect.stringContaining('ALTER ROLE') as unknown }),
     );
   });
 

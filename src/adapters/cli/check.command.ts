@@ -1,7 +1,13 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
 import { fail, type Finding, ok, warn } from '../../application/finding.js';
-import { configuredKeys, misspeltSettings, readSettings, settingFindings } from '../../settings/settings.js';
+import {
+  configuredKeys,
+  misspeltSettings,
+  readSettings,
+  settingFindings,
+  type Settings,
+} from '../../settings/settings.js';
 import { plural, type Print, table } from './text.js';
 
 /** Adds `check`. */
@@ -29,39 +35,36 @@ export function addCheckCommand(petstore: Command, print: Print): void {
 /** Everything that is checked, each subject by its own module. `env` is the environment by default. */
 export async function check(env?: NodeJS.ProcessEnv): Promise<Finding[]> {
   const misspelt = misspeltSettings(env);
+  let settings: Settings;
   try {
-    // Once: a file of keys may be a pipe.
-    const settings = readSettings(env);
-    const { DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL, isTraced } = settings;
-    const { inspectDatabase } = await import('../persistence/typeorm/maintenance/check.js');
-    const { findings, validKeys } = await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT);
-    return [
-      ...settingFindings(settings, env),
-      ...misspelt,
-      ...(isTraced ? await (await import('../observability/tracing.js')).tracingFindings() : []),
-      ...findings,
-      ...keyFindings(validKeys, configuredKeys(settings)),
-      ...(RATE_LIMIT_URL === undefined
-        ? []
-        : [await (await import('../http/auth/redis.js')).redisFinding(RATE_LIMIT_URL)]),
-    ];
+    // Read once: a file of keys may be a pipe.
+    settings = readSettings(env);
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    return [fail('settings', error.message, 'The other checks need valid settings.'), ...misspelt];
+    return [fail('settings', (error as Error).message, 'The other checks need valid settings.'), ...misspelt];
   }
+  const { DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL, isTraced } = settings;
+  const { inspectDatabase } = await import('../persistence/typeorm/maintenance/check.js');
+  const { findings, validKeys } = await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT);
+  const redis = async (url: string) => (await import('../http/auth/redis.js')).redisFinding(url);
+  return [
+    ...settingFindings(settings, env),
+    ...misspelt,
+    ...(isTraced ? await (await import('../observability/tracing.js')).tracingFindings() : []),
+    ...findings,
+    ...keyFindings(validKeys, configuredKeys(settings)),
+    ...(RATE_LIMIT_URL === undefined ? [] : [await redis(RATE_LIMIT_URL)]),
+  ];
 }
 
 /** Whether any API key is valid, unless it is not known how many stored ones are, and whether one can be guessed. */
 function keyFindings(stored: number | undefined, configured: readonly string[]): Finding[] {
-  const advice = '"petstore keys create --name NAME" creates one.';
-  const none = warn('API keys', 'There is no valid key, and so every request is 401.', advice);
+  const advice = 'Create one with "petstore keys create --name NAME", or set API_KEYS_FILE.';
+  const none = warn('API keys', 'No key is valid, so every request is 401.', advice);
   const some = ok('API keys', `${stored} stored, ${configured.length} configured`);
   const short = configured.filter((key) => key.length < 32).length;
   const found = `${short} configured with less than 32 characters.`;
   return [
     ...(stored === undefined ? [] : [stored + configured.length > 0 ? some : none]),
-    ...(short > 0
-      ? [warn('API keys', found, `Keys of 32 random characters or more cannot be guessed; ${advice}`)]
-      : []),
+    ...(short > 0 ? [warn('API keys', found, 'Keys of 32 random characters or more cannot be guessed.')] : []),
   ];
 }

@@ -10,10 +10,10 @@ import { format, type Print, table } from './text.js';
 export function addKeysCommand(petstore: Command, print: Print): void {
   const keys = petstore.command('keys').description('create, rotate, list and revoke API keys');
 
-  const printIssued = ({ text, key }: IssuedKey, quiet: boolean, sentence: string) => {
+  const printIssued = ({ text, key }: IssuedKey, quiet: boolean, heading: string) => {
     const end = key.expiresAt ? `expires on ${format(key.expiresAt)}` : 'never expires';
     if (quiet) return print(text);
-    print(`${sentence}\nCreated key "${key.name}" (${end}). Save it now; it will not be shown again.\n${text}`);
+    print(`${heading}\nCreated key "${key.name}" (${end}). Save it now; it will not be shown again.\n${text}`);
   };
 
   keys

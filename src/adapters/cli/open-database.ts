@@ -3,8 +3,8 @@ import type { OpenDatabase } from '../persistence/persistence.module.js';
 import { requireDatabase } from '../persistence/sqlite-file.js';
 
 /**
- * Opens the database for as long as `use` takes. To `change` or `read` it, it must exist on SQLite; to read it changes
- * nothing.
+ * Opens the database for as long as `use` takes. To `change` or `read` it, it must exist on SQLite. To read it changes
+ * nothing; the others migrate it.
  */
 export async function withOpenDatabase<T>(
   access: 'create' | 'change' | 'read',

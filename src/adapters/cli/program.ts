@@ -6,8 +6,8 @@ import { addSeedCommand } from './seed.command.js';
 import type { Print } from './text.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
-/** What the commands need of the layers above them. */
-export interface Above {
+/** What the commands get from `main.ts`. */
+export interface Dependencies {
   readonly serve: () => Promise<void>;
   /** The OpenAPI document as YAML. */
   readonly openApi: () => Promise<string>;
@@ -15,10 +15,10 @@ export interface Above {
 }
 
 /**
- * The `petstore` command. A command imports what it needs when it runs: the primary of several workers, and the help,
- * load almost nothing. Throws `CommanderError` after a misuse, and with `exitCode` 0 after `--help` and `--version`.
+ * The `petstore` command. A command imports Nest, TypeORM and the like when it runs: the help, and the primary of the
+ * workers, need neither. Throws `CommanderError` after a misuse, and with `exitCode` 0 after `--help` and `--version`.
  */
-export function program({ serve, openApi, print }: Above): Command {
+export function program({ serve, openApi, print }: Dependencies): Command {
   const petstore = new Command('petstore')
     .description('The pet store service. Settings are environment variables, also in .env: see "check --verbose".')
     .version(packageJson.version)

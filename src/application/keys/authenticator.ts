@@ -7,6 +7,7 @@ import { KeyRejected } from '../errors.js';
 export class Authenticator {
   /** The configured keys, by their digests. */
   private configured: ReadonlyMap<string, ApiKey> = new Map();
+  private configuredTexts = '';
   /** Valid keys by their text, with the version of the database at which they were read. */
   private readonly cache = new LRUCache<string, { readonly key: ApiKey; readonly version: number | undefined }>({
     max: 10_000,
@@ -26,11 +27,14 @@ export class Authenticator {
 
   /** Reads the configured keys again, and from now on accepts these. If that throws, nothing changes. */
   reloadConfigured(): void {
+    const texts = this.readConfigured();
+    if (texts.join() === this.configuredTexts) return;
     const unlimited = { prefix: '', createdAt: new Date(), expiresAt: null, revokedAt: null };
-    const digests = this.readConfigured().map(digestOf);
+    const digests = texts.map(digestOf);
     this.configured = new Map(
       digests.map((digest) => [digest, { digest, owner: digest, name: configuredName(digest), ...unlimited }]),
     );
+    this.configuredTexts = texts.join();
     this.cache.clear();
   }
 
