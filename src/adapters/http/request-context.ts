@@ -37,7 +37,7 @@ export class RequestContext {
     headers: IncomingHttpHeaders,
     /** The request target in origin-form, which identifies a cached response. */
     readonly target: string,
-    /** The IP address of the client, behind trusted proxies; empty if the connection is already lost. */
+    /** The client, behind trusted proxies, as `clientAddress` writes it; empty if the connection is already lost. */
     readonly address: string,
     /** The error that is its response; when it is handled, the protocol error in the request, if there is one. */
     public error: ApiError | undefined,

@@ -10,7 +10,7 @@ export interface FinishedRequest {
   readonly route: string | undefined;
   /** The path if no route matched: at most 256 visible ASCII characters, others percent-encoded, `"` and `\` too. */
   readonly path: string | undefined;
-  /** The IP address of the client; empty if it is not known. */
+  /** The client: an IPv4 address, or the first 64 bits of an IPv6 address with `/64`; empty if it is not known. */
   readonly address: string;
   /** The code of the error that was sent. */
   readonly code: string | undefined;

@@ -62,13 +62,12 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /**
-   * Resolves and rejects as `findKey` does; rejects also with `rate_limited` if this address has sent too many wrong
+   * Resolves and rejects as `findKey` does; rejects also with `rate_limited` if this client has sent too many wrong
    * keys, unless it has used this one successfully.
    */
-  async authenticate(clientAddress: string, token: string, findKey: () => Promise<ApiKey>): Promise<ApiKey> {
+  async authenticate(address: string, token: string, findKey: () => Promise<ApiKey>): Promise<ApiKey> {
     const limiter = this.failures;
     if (!limiter) return findKey();
-    const address = networkOf(clientAddress);
     const pair = `${address} ${token}`;
     const isTrusted = this.trusted.get(pair) ?? false;
     if (!isTrusted) await requireFewFailures(limiter, address);
@@ -128,9 +127,3 @@ function headersOf({ points }: Limiter, policy: Policy, result: RateLimiterRes):
 /** At most the window: the limiter has ended it by then, but tells what is left by the clock, which may be set back. */
 const secondsLeft = ({ msBeforeNext }: RateLimiterRes): number =>
   Math.min(WINDOW, Math.max(1, Math.ceil(msBeforeNext / 1000)));
-
-/** An IPv4 address, or the first 64 bits of an IPv6 address, because a client has all addresses with the same ones. */
-function networkOf(address: string): string {
-  const zeros = ':0'.repeat(9 - address.split(':').length);
-  return address.replace('::', `${zeros}:`).split(':').slice(0, 4).join(':');
-}
