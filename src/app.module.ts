@@ -12,7 +12,7 @@ import { ApiKeyService } from './application/keys/api-key.service.js';
 import { Authenticator } from './application/keys/authenticator.js';
 import { PetRepository } from './application/pets/pet-repository.port.js';
 import { PetService } from './application/pets/pet.service.js';
-import { configuredKeys, type Settings } from './settings/settings.js';
+import { readConfiguredKeys, type Settings } from './settings/settings.js';
 
 /** The log, and metrics and traces, which are loaded only if configured: they cost start time and memory. */
 @Global()
@@ -46,7 +46,7 @@ export class ObserversModule {
 @Module({})
 export class ApplicationModule {
   static of(settings: Settings): DynamicModule {
-    const authenticator = (keys: ApiKeyRepository) => new Authenticator(keys, () => configuredKeys(settings));
+    const authenticator = (keys: ApiKeyRepository) => new Authenticator(keys, () => readConfiguredKeys(settings));
     const apiKeyService = (keys: ApiKeyRepository) => new ApiKeyService(keys);
     const services = [
       { provide: PetService, useFactory: (pets: PetRepository) => new PetService(pets), inject: [PetRepository] },

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { UsageError } from '../src/application/errors.js';
 import {
-  configuredKeys,
+  readConfiguredKeys,
   misspeltSettings,
   readSettings,
   settingFindings,
@@ -270,7 +270,7 @@ describe('the settings', () => {
     const [first = '', ...others] = KEYS;
     const comment = `\uFEFF# hunter2, and so on\n\n  \n\t# ${first}\n`;
     for (const text of [others.join('\n'), `${comment}${others.join('\r\n')}\r\n\n#\n`, others.join()]) {
-      expect(configuredKeys(readSettings({ API_KEYS: first, API_KEYS_FILE: file(text) }))).toEqual(KEYS);
+      expect(readConfiguredKeys(readSettings({ API_KEYS: first, API_KEYS_FILE: file(text) }))).toEqual(KEYS);
     }
   });
 

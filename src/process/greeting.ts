@@ -2,7 +2,8 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Log } from '../adapters/observability/log.js';
 import { DatabaseUnavailable } from '../application/errors.js';
 import { ApiKeyService } from '../application/keys/api-key.service.js';
-import { configuredKeys, type Settings } from '../settings/settings.js';
+import { Authenticator } from '../application/keys/authenticator.js';
+import type { Settings } from '../settings/settings.js';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const CREATE_KEY = 'petstore keys create --name NAME';
@@ -13,7 +14,7 @@ const CREATE_KEY = 'petstore keys create --name NAME';
  */
 export async function greet(app: INestApplicationContext, address: string, settings: Settings, log: Log) {
   const [base, docs] = [`${address}/v1`, `${address}/docs`];
-  const keys = configuredKeys(settings).length === 0 ? app.get(ApiKeyService) : undefined;
+  const keys = app.get(Authenticator).hasConfigured ? undefined : app.get(ApiKeyService);
   if (settings.NODE_ENV === 'production') {
     log.info('The pet store is open.', { version: packageJson.version, address: base, docs });
     const stored = await keys?.list().catch(ignoreUnavailable);

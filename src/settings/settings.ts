@@ -230,8 +230,11 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   return settings;
 }
 
-/** The API keys that are configured now: the file is read again. Throws `UsageError` as `readSettings` does. */
-export function configuredKeys({ API_KEYS, API_KEYS_FILE: { path, keys } }: Settings): readonly string[] {
+/**
+ * The API keys that are configured now: the file is read again. Throws `UsageError` as `readSettings` does. Only for
+ * the `Authenticator`, which keeps those that it has if the file has become invalid.
+ */
+export function readConfiguredKeys({ API_KEYS, API_KEYS_FILE: { path, keys } }: Settings): readonly string[] {
   return [...API_KEYS, ...(path === '' ? keys : apiKeysFile('API_KEYS_FILE', path).keys)];
 }
 

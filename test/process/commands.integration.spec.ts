@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { configuredKeys, readSettings } from '../../src/settings/settings.js';
+import { readConfiguredKeys, readSettings } from '../../src/settings/settings.js';
 import { freshFolder } from '../support/fresh-folder.js';
 import { addPets, mariadb, openStoreAt, postgres, sqlite } from '../support/stores.js';
 import { fileOf, rawQuery } from '../stores/raw-query.js';
@@ -150,7 +150,7 @@ it('API keys are read from a pipe once, as a shell hands one over', async () => 
   execFileSync('mkfifo', [pipe]);
   const write = () => spawn('sh', ['-c', `echo ${key} > "${pipe}"`]);
   write();
-  expect(configuredKeys(readSettings({ API_KEYS_FILE: pipe }))).toEqual([key]);
+  expect(readConfiguredKeys(readSettings({ API_KEYS_FILE: pipe }))).toEqual([key]);
   const checked = folder().run(['check'], { API_KEYS_FILE: pipe });
   write();
   expect((await checked).out).toContain('1 configured with less than 32');

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { UsageError } from '../../src/application/errors.js';
-import { ApiKeyRepository, KeyUse } from '../../src/application/keys/api-key-repository.port.js';
+import { ApiKeyRepository, KeyUse, MAX_USES } from '../../src/application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../src/domain/keys/api-key.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
@@ -140,6 +140,20 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       ]);
       // A configured key is not stored.
       expect(await keys.list()).toEqual([]);
+    });
+
+    it('have uses that are recorded as many at a time as may be', async () => {
+      const uses = Array.from({ length: MAX_USES }, (_, i) =>
+        use({ digest: String(i).padStart(64, '0'), getPetCalls: 1 }),
+      );
+      for (let i = 0; i < 2; i++) await keys.recordUses(uses);
+      expect(await usesOf(keys)).toEqual(uses.map((each) => ({ ...each, getPetCalls: 2 })));
+    });
+
+    it('are found 300 at a time', async () => {
+      await keys.add(newKey());
+      const found = await Promise.all(Array.from({ length: 300 }, (_, i) => keys.find(digest(i === 299 ? 1 : 10 + i))));
+      expect(found.filter(Boolean)).toEqual([newKey()]);
     });
 
     it('have uses beyond 32 bits', async () => {

@@ -64,6 +64,16 @@ export function describePetRepository(kind: StoreKind): void {
       expect(await pets.list({ limit: 100 })).toStrictEqual(added.toReversed());
     });
 
+    it('may have the longest names in the largest batch of creates with keys, of finds and of different lists', async () => {
+      const all = Array.from({ length: 256 }, (_, i) => i);
+      const name = '\u{1f436}'.repeat(255);
+      const added = await Promise.all(all.map((i) => pets.add(newPet({ name }), idempotencyKey({ key: `key-${i}` }))));
+      const found = await Promise.all(added.map(({ pet }) => pets.find(pet.id)));
+      expect(found).toEqual(added.map(({ pet }) => pet));
+      const lists = await Promise.all(found.map((pet) => pets.list({ maxId: pet!.id, limit: 1 })));
+      expect(lists).toEqual(found.map((pet) => [pet]));
+    });
+
     it('are not found under any other int64', async () => {
       const { pet } = await pets.add(newPet());
       for (const id of [INT64_MIN, -1n, 0n, pet.id + 1n, pet.id + 2n ** 32n, 2n ** 53n + 1n, INT64_MAX])

@@ -1,13 +1,7 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
 import { fail, type Finding, ok, warn } from '../../application/finding.js';
-import {
-  configuredKeys,
-  misspeltSettings,
-  readSettings,
-  settingFindings,
-  type Settings,
-} from '../../settings/settings.js';
+import { misspeltSettings, readSettings, settingFindings, type Settings } from '../../settings/settings.js';
 import { plural, type Print, table } from './text.js';
 
 /** Adds `check`. */
@@ -42,7 +36,7 @@ export async function check(env?: NodeJS.ProcessEnv): Promise<Finding[]> {
   } catch (error) {
     return [fail('settings', (error as Error).message, 'The other checks need valid settings.'), ...misspelt];
   }
-  const { DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL, isTraced } = settings;
+  const { API_KEYS, API_KEYS_FILE, DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL, isTraced } = settings;
   const { inspectDatabase } = await import('../persistence/typeorm/maintenance/check.js');
   const { findings, validKeys } = await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT);
   const redis = async (url: string) => (await import('../http/auth/redis.js')).redisFinding(url);
@@ -51,7 +45,7 @@ export async function check(env?: NodeJS.ProcessEnv): Promise<Finding[]> {
     ...misspelt,
     ...(isTraced ? await (await import('../observability/tracing.js')).tracingFindings() : []),
     ...findings,
-    ...keyFindings(validKeys, configuredKeys(settings)),
+    ...keyFindings(validKeys, [...API_KEYS, ...API_KEYS_FILE.keys]),
     ...(RATE_LIMIT_URL === undefined ? [] : [await redis(RATE_LIMIT_URL)]),
   ];
 }

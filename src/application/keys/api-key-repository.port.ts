@@ -12,6 +12,9 @@ export interface KeyUse {
   readonly lastGetPetAt: Date | null;
 }
 
+/** How many uses are recorded at a time: SQLite has 32,766 parameters for a statement, and each takes five. */
+export const MAX_USES = 500;
+
 /** Why a key is rejected whose name another valid key has. */
 export function nameTaken(name: string): UsageError {
   return new UsageError(
@@ -62,7 +65,10 @@ export abstract class ApiKeyRepository {
    */
   abstract rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean>;
 
-  /** Adds the calls to those recorded for each key, and keeps the latest times. The key itself need not be stored. */
+  /**
+   * Adds the calls to those recorded for each of at most `MAX_USES` keys, and keeps the latest times. The key itself
+   * need not be stored.
+   */
   abstract recordUses(uses: readonly KeyUse[]): Promise<void>;
 
   /** The recorded uses of all keys, in no order. */

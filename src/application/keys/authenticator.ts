@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { ApiKey, configuredName, digestOf, isIssuedKey, keyState } from '../../domain/keys/api-key.js';
-import { addUse, ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
-import { KeyRejected } from '../errors.js';
+import { addUse, ApiKeyRepository, KeyUse, MAX_USES } from './api-key-repository.port.js';
+import { DatabaseUnavailable, KeyRejected } from '../errors.js';
 
 /** Checks the API keys of requests, and records their uses. */
 export class Authenticator {
@@ -23,6 +23,11 @@ export class Authenticator {
     private readonly readConfigured: () => readonly string[],
   ) {
     this.reloadConfigured();
+  }
+
+  /** Whether any key is configured. */
+  get hasConfigured(): boolean {
+    return this.configured.size > 0;
   }
 
   /** Reads the configured keys again, and from now on accepts these. If that throws, nothing changes. */
@@ -64,16 +69,24 @@ export class Authenticator {
     addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
   }
 
-  /** Stores the uses since the last call; if that fails, keeps their times, but no call, which could count twice. */
+  /**
+   * Stores the uses since the last call, `MAX_USES` at a time. Of those that fail it keeps the times, but no call,
+   * which could count twice; if the database is unavailable, those behind them wait for the next call.
+   */
   async recordUses(): Promise<void> {
-    const uses = [...this.unrecorded.values()];
-    this.unrecorded.clear();
-    if (uses.length === 0) return;
-    try {
-      await this.keys.recordUses(uses);
-    } catch (error) {
-      for (const use of uses) addUse(this.unrecorded, { ...use, getPetCalls: 0 });
-      throw error;
+    const digests = [...this.unrecorded.keys()];
+    let failure: Error | undefined;
+    while (digests.length > 0 && !(failure instanceof DatabaseUnavailable)) {
+      // Another call may have taken some meanwhile.
+      const uses = digests.splice(0, MAX_USES).flatMap((digest) => this.unrecorded.get(digest) ?? []);
+      for (const { digest } of uses) this.unrecorded.delete(digest);
+      try {
+        await this.keys.recordUses(uses);
+      } catch (error) {
+        failure = error as Error;
+        for (const use of uses) addUse(this.unrecorded, { ...use, getPetCalls: 0 });
+      }
     }
+    if (failure) throw failure;
   }
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
-import { KeyUse } from '../../../src/application/keys/api-key-repository.port.js';
+import { KeyUse, MAX_USES } from '../../../src/application/keys/api-key-repository.port.js';
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
 import { Authenticator } from '../../../src/application/keys/authenticator.js';
 import { DatabaseUnavailable, KeyRejected } from '../../../src/application/errors.js';
@@ -174,5 +174,35 @@ describe('the uses of a key', () => {
     keys.available = true;
     await authenticator.recordUses();
     expect(await keys.uses()).toMatchObject([{ digest: key.digest, getPetCalls: 0, lastUsedAt: expect.any(Date) }]);
+  });
+
+  /** Notes a call of getPet for each of so many keys. */
+  const noteMany = (count: number) => {
+    for (let i = 0; i < count; i++)
+      authenticator.noteUse({ digest: String(i).padStart(64, '0'), name: `key-${i}` } as ApiKey, true);
+  };
+
+  it('are stored some at a time, and only those that failed are stored again, without their calls', async () => {
+    noteMany(3 * MAX_USES + 1);
+    const record = jest.spyOn(keys, 'recordUses').mockImplementationOnce(() => Promise.reject(new Error('Locked.')));
+    await expect(authenticator.recordUses()).rejects.toThrow('Locked.');
+    expect(record.mock.calls.map(([uses]) => uses.length)).toEqual([MAX_USES, MAX_USES, MAX_USES, 1]);
+    expect(await keys.uses()).toHaveLength(2 * MAX_USES + 1);
+    await authenticator.recordUses();
+    const calls = (await keys.uses()).map(({ getPetCalls }) => getPetCalls);
+    expect(calls.filter((count) => count === 1)).toHaveLength(2 * MAX_USES + 1);
+    expect(calls.filter((count) => count === 0)).toHaveLength(MAX_USES);
+  });
+
+  it('behind those for which the database is unavailable keep their calls', async () => {
+    noteMany(2 * MAX_USES);
+    const record = jest.spyOn(keys, 'recordUses');
+    keys.available = false;
+    await expect(authenticator.recordUses()).rejects.toThrow(DatabaseUnavailable);
+    expect(record).toHaveBeenCalledTimes(1);
+    keys.available = true;
+    await authenticator.recordUses();
+    const calls = (await keys.uses()).map(({ getPetCalls }) => getPetCalls);
+    expect(calls.filter((count) => count === 1)).toHaveLength(MAX_USES);
   });
 });
