@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import packageJson from '../package.json' with { type: 'json' };
+import { isInRanges } from './process/node-version.js';
 
 // An older Node cannot even link `main.ts`, and would end with a SyntaxError about some import.
-const [oldest = ''] = /[\d.]+/.exec(packageJson.engines.node) ?? [];
-if (process.versions.node.localeCompare(oldest, 'en', { numeric: true }) < 0) {
-  process.stderr.write(`petstore needs Node ${oldest} or later; this is ${process.versions.node}.\n`);
+const { engines } = packageJson;
+if (!isInRanges(process.versions.node, engines.node)) {
+  process.stderr.write(`petstore needs Node ${engines.node}; this is ${process.versions.node}.\n`);
   process.exit(1);
 }
 await import('./main.js');
