@@ -1,4 +1,5 @@
 import { distance } from 'fastest-levenshtein';
+import { maskKeys } from '../domain/keys/api-key.js';
 
 /** ` Did you mean "…"?` if one of the known names is near the given one, else nothing. */
 export function didYouMean(given: string, known: readonly string[]): string {
@@ -27,8 +28,9 @@ function sorted(text: string): string {
 /** Invisible characters, and those that change the direction of text; JSON escapes only some of them. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Quotes a value for a message: on one line, cut after 100 characters. */
+/** Quotes a value for a message: on one line, cut after 100 characters, without what may be an API key. */
 export function quoted(value: string): string {
-  const text = JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  const masked = maskKeys(value);
+  const text = JSON.stringify(masked.length > 100 ? `${masked.slice(0, 100)}…` : masked);
   return text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

@@ -39,17 +39,21 @@ describe('authentication', () => {
     },
   );
 
+  const FORM = 'Authorization must be "Bearer <API_KEY>": the word Bearer, a space, and the API key.';
+
   it.each([
-    ['Authorization:', false],
-    ['X-A: b', false],
-    ['Authorization: Basic YTpi', true],
-    ['Authorization: ISSUED', true],
-    ['Authorization: BearerToken ISSUED', true],
-    ['X-API-Key: ISSUED', true],
-  ])('finds no key in "%s"; that it says the word Bearer is missing is %s', async (line, isSaid) => {
+    ['Authorization:', 'The request has no API key. Send it as "Authorization: Bearer <API_KEY>".'],
+    ['X-A: b', 'The request has no API key. Send it as "Authorization: Bearer <API_KEY>".'],
+    ['Authorization: Basic YTpi', FORM],
+    ['Authorization: ISSUED', FORM],
+    ['Authorization: BearerToken ISSUED', FORM],
+    ['Authorization: Bearer\tISSUED', FORM],
+    ['Authorization: Bearer:ISSUED', FORM],
+    ['X-API-Key: ISSUED', 'Send the API key as "Authorization: Bearer <API_KEY>", not as X-API-Key.'],
+  ])('finds no key in "%s", and says what to send where', async (line, message) => {
     const response = await list(line);
     expectChallenge(response, 'api_key_missing');
-    expect(response.body.includes('the word Bearer is missing')).toBe(isSaid);
+    expect(JSON.parse(response.body)).toMatchObject({ message });
     expect(response.body).not.toContain(issued);
   });
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
+import { Authenticator } from '../../src/application/keys/authenticator.js';
 import { newPetJson } from '../support/fields.js';
 import { OPERATIONS } from '../support/operations.js';
 import { freePort } from '../support/servers.js';
@@ -70,6 +72,17 @@ export function describeMetrics(kind: StoreKind): void {
     it('count the calls of the deprecated operation by the name of the key', async () => {
       const calls = (await read()).match(/^petstore_deprecated_calls_total.*/gm);
       expect(calls).toEqual(['petstore_deprecated_calls_total{operation="getPet",key="test"} 2']);
+    });
+
+    it('count no request beyond RATE_LIMIT as a call, nor do the uses of its key', async () => {
+      const port = await freePort();
+      const limited = await Service.start({ RATE_LIMIT: '2', METRICS_PORT: String(port) });
+      for (const status of [404, 404, 429]) expect((await limited.send('/v1/pets/1')).status).toBe(status);
+      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      expect(text).toContain('petstore_deprecated_calls_total{operation="getPet",key="test"} 2\n');
+      await limited.app.get(Authenticator).recordUses();
+      expect(await limited.app.get(ApiKeyService).callers()).toMatchObject([{ getPetCalls: 2 }]);
+      await limited.stop();
     });
 
     it('measure the queries of the database, of which several creates share one, and one that fails', async () => {

@@ -1,6 +1,7 @@
 import type { NextFunction } from 'express';
 import type { FinishedRequest } from '../observability/finished-request.js';
 import type { Observers } from '../observability/observers.js';
+import { pathText } from '../observability/path-text.js';
 import type { PetStoreRequest } from './server/request.js';
 import type { PetStoreResponse } from './server/response.js';
 import { UNMATCHED } from './unmatched.js';
@@ -23,7 +24,7 @@ function finishedRequest({ method, route, context }: PetStoreRequest, response: 
     id: context.id,
     method,
     route: isMatched ? path : undefined,
-    path: isMatched ? undefined : escapedPath(context.target),
+    path: isMatched ? undefined : pathText(context.target),
     address: context.address,
     code: context.error?.code,
     operation: context.operation ?? 'other',
@@ -33,11 +34,4 @@ function finishedRequest({ method, route, context }: PetStoreRequest, response: 
     aborted: !response.writableFinished,
     span: context.span,
   };
-}
-
-/** The first 256 characters of the path of a target, ready for JSON; an issued key in it is masked. */
-function escapedPath(target: string): string {
-  const path = target.split('?', 1)[0] ?? '';
-  const masked = path.replace(/pets_[0-9A-Za-z]{20,}/g, 'pets_***');
-  return masked.replace(/[^!-~]|["\\]/g, encodeURIComponent).slice(0, 256);
 }

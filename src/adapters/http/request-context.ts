@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
-import type { ApiKey } from '../../domain/keys/api-key.js';
+import { type ApiKey, maskKeys } from '../../domain/keys/api-key.js';
 import type { ApiError } from './errors/api-error.js';
 
 const ACCEPTED_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -12,7 +12,7 @@ export class RequestContext {
   /** On the clock of `performance.now()`. */
   readonly startedAt = performance.now();
 
-  /** The client's own `X-Request-Id` if it is 1 to 64 of `A-Za-z0-9._-`, else a new one. */
+  /** The client's own `X-Request-Id` if it is 1 to 64 of `A-Za-z0-9._-`, and no API key; else a new one. */
   readonly id: string;
 
   /** Headers of its response with any status, errors included: names and values in turn. Middleware adds to them. */
@@ -43,7 +43,8 @@ export class RequestContext {
     public error: ApiError | undefined,
     databaseTimeout: number,
   ) {
-    this.id = ACCEPTED_REQUEST_ID.exec(String(headers['x-request-id'] ?? ''))?.[0] ?? randomUUID();
+    const sent = ACCEPTED_REQUEST_ID.exec(String(headers['x-request-id'] ?? ''))?.[0];
+    this.id = sent !== undefined && maskKeys(sent) === sent ? sent : randomUUID();
     this.responseHeaders = ['X-Request-Id', this.id, 'X-Content-Type-Options', 'nosniff'];
     this.deadline = this.startedAt + databaseTimeout;
   }

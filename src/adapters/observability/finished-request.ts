@@ -8,7 +8,7 @@ export interface FinishedRequest {
   readonly method: string | undefined;
   /** The template of the matched path, such as `/v1/pets/:petId`; undefined if no route matched. */
   readonly route: string | undefined;
-  /** The path if no route matched: at most 256 visible ASCII characters, others percent-encoded, `"` and `\` too. */
+  /** The path if no route matched, by `pathText`. */
   readonly path: string | undefined;
   /** The client: an IPv4 address, or the first 64 bits of an IPv6 address with `/64`; empty if it is not known. */
   readonly address: string;

@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Settings } from '../../settings/settings.js';
+import { maskKeys } from '../../domain/keys/api-key.js';
 import type { FinishedRequest } from './finished-request.js';
 import { sourceStack } from './source-stack.js';
 import { openStdout } from './stdout.js';
@@ -86,7 +87,7 @@ export class Log implements LoggerService {
     // Of an error only the stack: drivers attach the statement and its values, such as the name of a pet.
     const text = message instanceof Error ? sourceStack(message.stack) : String(message);
     const [part, stack] = [texts.pop(), texts.pop()];
-    this.pino[level](Object.assign({ part, stack: stack && sourceStack(stack) }, ...fields), text);
+    this.pino[level](Object.assign({ part, stack: stack && maskKeys(sourceStack(stack)) }, ...fields), maskKeys(text));
   }
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import {
@@ -9,13 +9,16 @@ import {
   type Span,
   SpanKind,
   SpanStatusCode,
+  type TextMapGetter,
   trace,
 } from '@opentelemetry/api';
 import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
 import { LRUCache } from 'lru-cache';
 import { type Finding, warn } from '../../application/finding.js';
+import { maskKeys } from '../../domain/keys/api-key.js';
 import type { FinishedRequest } from './finished-request.js';
+import { pathText } from './path-text.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 /** How long a shutdown waits for the collector to accept the last spans, in milliseconds. */
@@ -29,6 +32,12 @@ const logger = new Logger('tracing');
 const warnings = new LRUCache<string, true>({ max: 100, ttl: 60_000 });
 
 const ignore = () => undefined;
+
+/** Spans repeat `tracestate`. */
+const HEADERS: TextMapGetter<IncomingHttpHeaders> = {
+  get: (headers, name) => maskKeys(String(headers[name] ?? '')) || undefined,
+  keys: Object.keys,
+};
 
 /** Starts the SDK of OpenTelemetry, which reads the variables of its specification. `warn` gets what is wrong. */
 function startSdk(warn: (text: string) => void): NodeSDK {
@@ -73,14 +82,13 @@ export class Tracer implements OnApplicationShutdown {
 
   /** Handles a request in a span, a child of the client's. Health checks are not traced. */
   begin({ method = 'HTTP', url = '', headers }: IncomingMessage, handle: (span?: Span) => void): void {
-    const [path = ''] = url.split('?', 1);
-    if (path.startsWith('/health/')) return context.with(ROOT_CONTEXT, handle);
+    if (url.startsWith('/health/')) return context.with(ROOT_CONTEXT, handle);
     const attributes = {
       [semconv.ATTR_HTTP_REQUEST_METHOD]: method,
       [semconv.ATTR_URL_SCHEME]: 'http',
-      [semconv.ATTR_URL_PATH]: path,
+      [semconv.ATTR_URL_PATH]: pathText(url),
     };
-    const parent = propagation.extract(ROOT_CONTEXT, headers);
+    const parent = propagation.extract(ROOT_CONTEXT, headers, HEADERS);
     // Of one that is not sampled the log names no trace, which nobody could find.
     const inSpan = (span: Span) => handle(span.isRecording() ? span : undefined);
     this.tracer.startActiveSpan(method, { kind: SpanKind.SERVER, attributes }, parent, inSpan);

@@ -70,6 +70,14 @@ export function keyPrefix(text: string): string {
   return text.slice(0, KEY_MARK.length + 4);
 }
 
+/** What may be an issued key, a damaged one too, also with its `_` percent-encoded. */
+const MAYBE_KEY = /pets(?:_|%(?:25)*5f)[0-9a-z]{20,}/gi;
+
+/** A text that may leave the process, for it may repeat what a client has sent: what may be an issued key is masked. */
+export function maskKeys(text: string): string {
+  return text.replace(MAYBE_KEY, `${KEY_MARK}***`);
+}
+
 function randomDigits(): string {
   return Array.from({ length: KEY_RANDOM_LENGTH }, () => BASE62.charAt(randomInt(BASE62.length))).join('');
 }

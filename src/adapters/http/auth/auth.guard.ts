@@ -12,8 +12,9 @@ export const Public = Reflector.createDecorator<void, true>({ transform: () => t
 /** `Authorization: Bearer <token68>`, the scheme in any case (RFC 9110, section 11.4; RFC 6750, section 2.1). */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
-/** The hint for a key that is sent in another way. */
-const NOT_BEARER = 'The API key must be sent as "Authorization: Bearer <API_KEY>"; the word Bearer is missing.';
+/** The hints for a key that is sent in another way. */
+const NOT_BEARER = 'Authorization must be "Bearer <API_KEY>": the word Bearer, a space, and the API key.';
+const IN_X_API_KEY = 'Send the API key as "Authorization: Bearer <API_KEY>", not as X-API-Key.';
 
 /** Rejects a request without a valid API key, or beyond a rate limit, unless its controller is `@Public()`. */
 @Injectable()
@@ -32,8 +33,9 @@ export class AuthGuard implements CanActivate {
     const token = bearerToken(request);
     const findKey = () => this.authenticator.authenticate(token, context.deadline);
     context.key = await this.limits.authenticate(context.address, token, findKey);
-    this.authenticator.noteUse(context.key, context.operation === 'getPet');
     await this.limits.countRequest(context.key, context);
+    // Behind the limit: a rejected request is no call of its operation.
+    this.authenticator.noteUse(context.key, context.operation === 'getPet');
     return true;
   }
 }
@@ -44,6 +46,6 @@ function bearerToken({ headers }: PetStoreRequest): string {
   const token = BEARER.exec(authorization)?.[1];
   if (token !== undefined) return token;
   if (/^bearer(?: |$)/i.test(authorization)) return '';
-  const isElsewhere = authorization !== '' || headers['x-api-key'] !== undefined;
-  throw new KeyRejected('missing', isElsewhere ? NOT_BEARER : undefined);
+  if (authorization !== '') throw new KeyRejected('missing', NOT_BEARER);
+  throw new KeyRejected('missing', headers['x-api-key'] === undefined ? undefined : IN_X_API_KEY);
 }
