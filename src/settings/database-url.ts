@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { UsageError } from '../application/errors.js';
+import { filePath } from './path.js';
 
 /** How the connection to a database server is secured. */
 export interface Tls {
@@ -73,19 +74,21 @@ export function persistent(url: DatabaseUrl): PersistentUrl {
 
 const TLS_MODES = ['disable', 'allow', 'prefer', 'require', 'no-verify', 'verify-ca', 'verify-full'] as const;
 
-/** The values that a parameter may have, and the same in words. */
-type Rule = readonly [values: RegExp, words: string];
+/** Returns the normal form of a valid value of a parameter, undefined of any other; and says which are valid. */
+type Rule = readonly [valid: (value: string) => string | undefined, words: string];
 
+/** One of these words, in any case. */
 const oneOf = (...words: readonly string[]): Rule => [
-  new RegExp(`^(${words.join('|').replaceAll('.', '\\.')})$`),
+  (value) => words.find((word) => word.toLowerCase() === value.toLowerCase()),
   words.join(' or '),
 ];
-const ANY: Rule = [/^/, 'any text'];
+const matching = (form: RegExp, words: string): Rule => [(value) => form.exec(value)?.[0], words];
+const ANY = matching(/^[^]*$/, 'any text');
 const TLS_VERSION = oneOf('TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3');
-const SECONDS: Rule = [/^\d{1,5}$/, 'a number of seconds'];
+const SECONDS = matching(/^\d{1,5}$/, 'a number of seconds');
 
 const OF_BOTH = {
-  pool: [/^[1-9]\d{0,2}$/, 'a number from 1 to 999'] as Rule,
+  pool: matching(/^[1-9]\d{0,2}$/, 'a number from 1 to 999'),
   connect_timeout: SECONDS,
   sslrootcert: ANY,
   sslcert: ANY,
@@ -96,7 +99,7 @@ const OF_BOTH = {
 const OF_POSTGRES = {
   ...OF_BOTH,
   host: ANY,
-  port: [/^\d{1,5}$/, 'a number'] as Rule,
+  port: matching(/^\d{1,5}$/, 'a number'),
   user: ANY,
   password: ANY,
   dbname: ANY,
@@ -111,7 +114,7 @@ const OF_POSTGRES = {
   // The service writes, and rejects a server that is not the primary by itself.
   target_session_attrs: oneOf('any', 'read-write', 'primary'),
   gssencmode: oneOf('disable', 'prefer'),
-  client_encoding: [/^(auto|utf-?8)$/i, 'UTF8'] as Rule,
+  client_encoding: matching(/^(auto|utf-?8)$/i, 'UTF8'),
   application_name: ANY,
   fallback_application_name: ANY,
   options: ANY,
@@ -119,27 +122,13 @@ const OF_POSTGRES = {
   keepalives_idle: SECONDS,
 };
 
-const OF_MARIADB = { ...OF_BOTH, ssl: oneOf(...TLS_MODES, 'true'), socket: [/^\//, 'a path with a leading /'] as Rule };
+const OF_MARIADB = {
+  ...OF_BOTH,
+  ssl: oneOf(...TLS_MODES, 'true'),
+  socket: matching(/^\/.*$/, 'a path with a leading /'),
+};
 
 type UrlParameters = Readonly<Partial<Record<keyof typeof OF_POSTGRES | keyof typeof OF_MARIADB, string>>>;
-
-/** Names that a message may repeat: those above, those of libpq that pg lacks, and those that other libraries add. */
-const WELL_KNOWN = `
-  hostaddr passfile require_auth keepalives_interval keepalives_count tcp_user_timeout replication requiressl
-  sslcompression sslkeylogfile sslcertmode sslcrldir sslsni requirepeer krbsrvname gsslib gssdelegation service
-  servicefile load_balance_hosts min_protocol_version max_protocol_version
-  schema connection_limit pool_timeout pgbouncer socket_timeout statement_cache_size sslidentity sslaccept
-  currentSchema ApplicationName loginTimeout connectTimeout socketTimeout tcpKeepAlive sslfactory prepareThreshold
-  reWriteBatchedInserts stringtype targetServerType preferQueryMode binaryTransfer
-  ssl-mode sslMode useSSL requireSSL verifyServerCertificate trustServerCertificate serverSslCert trustStore
-  allowPublicKeyRetrieval serverTimezone useUnicode characterEncoding autoReconnect rewriteBatchedStatements
-  ssl-ca ssl_ca ssl_cert ssl_key ssl_check_hostname ssl_verify_cert ssl_disabled charset collation parseTime loc tls
-  unix_socket unix_sock socketPath connectionLimit multipleStatements timezone encoding reconnect timeout
-  uselibpqcompat statement_timeout lock_timeout idle_in_transaction_session_timeout query_timeout max search_path
-  pool_max_conns pool_min_conns default_query_exec_mode binary_parameters prepared_statement_cache_size conn_max_age
-`
-  .split(/\s+/)
-  .concat(Object.keys(OF_POSTGRES), Object.keys(OF_MARIADB));
 
 const POSTGRES = { engine: 'postgres', port: 5432, tlsParameter: 'sslmode', rules: OF_POSTGRES } as const;
 const MARIADB = { engine: 'mariadb', port: 3306, tlsParameter: 'ssl', rules: OF_MARIADB } as const;
@@ -157,12 +146,13 @@ const SERVER_FORM = 'postgres://USER:PASSWORD@HOST:PORT/DATABASE';
  * The message never repeats the URL, which may have a password in it.
  */
 export function databaseUrl(name: string, given: string): DatabaseUrl {
-  const text = given.trim();
+  const text = given.trim().replace(/^(?:memory|sqlite):/i, (scheme) => scheme.toLowerCase());
   if (text === 'memory:') return { name, engine: 'memory' };
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
   // What begins with a scheme means something else to libsql; sqlite://data/x would be a folder of the root.
   // One letter is a drive of Windows.
-  if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]+)?:|^\/\/[^/]/i.test(file)) return { name, engine: 'sqlite', file };
+  if (file !== undefined && !/^(?:[a-z][a-z0-9+.-]+)?:|^\/\/[^/]/i.test(file))
+    return { name, engine: 'sqlite', file: filePath(name, file) };
   if (text.startsWith('sqlite:'))
     throw new UsageError(
       `${name} must be sqlite:FILE, such as sqlite:./data/pets.sqlite or sqlite:///srv/pets.sqlite.`,
@@ -233,12 +223,14 @@ function parametersOf(name: string, query: string, rules: Readonly<Record<string
   const given = new Map(pairs.map(([key = '', value = '']) => [key, urlPart(name, value)]));
   if (given.size < pairs.length) throw new UsageError(`${name} must have each parameter once.`);
   const supported = Object.keys(rules).join(', ');
-  for (const [key, value] of given) {
+  for (const [index, [key, value]] of [...given].entries()) {
     const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
-    // No other name is repeated: part of a password that should have been encoded may have ended up here.
-    const known = key && WELL_KNOWN.includes(key) ? `the parameter ${key}` : 'a parameter';
-    if (!rule) throw new UsageError(`${name} has ${known} that is not supported. Supported are ${supported}.`);
-    if (!rule[0].test(value)) throw new UsageError(`${name} must have ${rule[1]} for its parameter ${key}.`);
+    // Its name is not repeated: part of a password that should have been encoded may have ended up here.
+    if (!rule)
+      throw new UsageError(`${name}: parameter ${index + 1} of the URL is not supported. Supported are ${supported}.`);
+    const valid = rule[0](value);
+    if (valid === undefined) throw new UsageError(`${name} must have ${rule[1]} for its parameter ${key}.`);
+    given.set(key, valid);
   }
   return Object.fromEntries(given);
 }
@@ -258,6 +250,7 @@ function tlsOf(url: Omit<ServerUrl, 'tls'>, parameter: 'ssl' | 'sslmode'): Tls |
 }
 
 function pemFile(name: string, parameter: string, path: string): string {
+  filePath(`${name}: ${parameter}`, path);
   let problem = 'has nothing in that format';
   try {
     const text = readFileSync(path, 'utf8');

@@ -6,6 +6,7 @@ import { UsageError } from '../application/errors.js';
 import { type Finding, ok, warn } from '../application/finding.js';
 import { nearName, quoted } from '../application/texts.js';
 import { databaseUrl, type DatabaseUrl, persistent, type PersistentUrl, urlPart } from './database-url.js';
+import { filePath } from './path.js';
 
 /** Throws `UsageError` with one line that begins with the name and repeats no secret. */
 type Parse<Value> = (name: string, text: string) => Value;
@@ -24,10 +25,11 @@ const integer =
 
 const milliseconds = integer(1, 3_600_000);
 
+/** One of these words, in any case. */
 const oneOf =
   <Value extends string>(...allowed: Value[]): Parse<Value> =>
   (name, text) => {
-    const found = allowed.find((each) => each === text);
+    const found = allowed.find((each) => each === text.toLowerCase());
     if (found) return found;
     throw new UsageError(`${name} must be one of ${allowed.join(', ')}, not ${quoted(text)}.`);
   };
@@ -54,7 +56,8 @@ function redisUrl(name: string, text: string): string {
     throw new UsageError(`${name} must be ${form}; user, password, port (6379) and database (0) may be left out.`);
   }
   for (const part of [url.username, url.password]) urlPart(name, part);
-  return text;
+  // With its scheme in lower case, as ioredis expects it.
+  return text.replace(/^\w+/, (scheme) => scheme.toLowerCase());
 }
 
 /** Items separated by commas or line breaks. `problemOf` says what is wrong with one, if anything is. */
@@ -79,6 +82,7 @@ function apiKeys(name: string, text: string): readonly string[] {
  */
 function apiKeysFile(name: string, path: string): { readonly path: string; readonly keys: readonly string[] } {
   if (path === '') return { path, keys: [] };
+  filePath(name, path);
   let problem = 'has none';
   try {
     const lines = readFileSync(path, 'utf8').split('\n');
@@ -113,7 +117,7 @@ function originProblem(origin: string): string | false {
 
 function proxies(name: string, text: string): readonly string[] {
   const rule = 'must be an IP address, a range such as 10.0.0.0/8, loopback, linklocal or uniquelocal';
-  return list(name, text, 'proxy', (proxy) => !isProxy(proxy) && rule);
+  return list(name, text.toLowerCase(), 'proxy', (proxy) => !isProxy(proxy) && rule);
 }
 
 function isProxy(text: string): boolean {
@@ -217,7 +221,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const exporter = OTEL_TRACES_EXPORTER || OTEL_EXPORTER_OTLP_ENDPOINT || OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || 'none';
   const settings = {
     ...given,
-    isTraced: exporter.trim() !== 'none' && env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true',
+    isTraced: exporter.trim().toLowerCase() !== 'none' && env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true',
   };
   if (settings.WEB_CONCURRENCY > 1 && settings.DATABASE_URL.engine === 'memory') {
     throw new UsageError(
