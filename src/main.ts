@@ -1,8 +1,10 @@
 import cluster from 'node:cluster';
 import { CommanderError } from 'commander';
+import { OutputFailed } from './adapters/cli/output.js';
 import { program } from './adapters/cli/program.js';
 import { sourceStack } from './adapters/observability/source-stack.js';
 import { DatabaseUnavailable, UsageError } from './application/errors.js';
+import { standardOutput } from './process/standard-output.js';
 import { prepareEnvironment, readSetting, readSettings } from './settings/settings.js';
 
 /** What a command prints is its result; if a part is missing, the command has failed. */
@@ -44,7 +46,7 @@ function messageOf(error: Error): string {
 process.stderr.on('error', () => undefined);
 process.stdout.on('error', failOutput);
 try {
-  const petstore = program({ serve, openApi, print: (line) => void process.stdout.write(`${line}\n`) });
+  const petstore = program({ serve, openApi, output: standardOutput });
   // Workers have the environment of the primary: the file may have changed.
   if (cluster.isPrimary) petstore.hook('preAction', prepareEnvironment);
   const args = process.argv.slice(2);
@@ -52,6 +54,7 @@ try {
 } catch (error) {
   // Commander has written what is wrong with the arguments.
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else if (error instanceof OutputFailed) process.exitCode = 1;
   else {
     process.stderr.write(`${messageOf(error as Error)}\n`);
     // Whatever is still open would keep the process running.

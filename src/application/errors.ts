@@ -39,5 +39,12 @@ export const databaseTimedOut = () => new DatabaseUnavailable('The database did 
 /** A mistake of the operator; the message, one line, says what would be right. */
 export class UsageError extends Error {}
 
+/** A valid key has the name that another one was to have. The message is a sentence without its end. */
+export class NameTaken extends UsageError {
+  constructor(name: string) {
+    super(`A valid key named "${name}" already exists`);
+  }
+}
+
 /** No key, or more than one valid key, has the name or prefix. */
 export class KeyNotIdentified extends UsageError {}

@@ -1,9 +1,11 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { OutputFailed } from '../adapters/cli/output.js';
 import type { Log } from '../adapters/observability/log.js';
 import { DatabaseUnavailable } from '../application/errors.js';
-import { ApiKeyService } from '../application/keys/api-key.service.js';
+import { ApiKeyService, type IssuedKey } from '../application/keys/api-key.service.js';
 import { Authenticator } from '../application/keys/authenticator.js';
 import type { Settings } from '../settings/settings.js';
+import { standardOutput } from './standard-output.js';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const CREATE_KEY = 'petstore keys create --name NAME';
@@ -24,16 +26,24 @@ export async function greet(app: INestApplicationContext, address: string, setti
       );
     return;
   }
-  const key = await keys?.createFirst().catch(ignoreUnavailable);
-  const lines =
-    key === undefined
-      ? [`Keys: "npx --no petstore keys list" lists the stored ones, "npx --no ${CREATE_KEY}" creates another.`]
-      : [
-          `Key:  ${key} (shown only once)`,
-          `Keep: export KEY=${key}`,
-          `Try:  curl -i -H 'Authorization: Bearer ${key}' ${base}/pets`,
-        ];
-  process.stdout.write(`${[`The pet store is open at ${base}`, `Docs: ${docs}`, ...lines].join('\n')}\n`);
+  const greeting = (...lines: string[]) => [`The pet store is open at ${base}`, `Docs: ${docs}`, ...lines].join('\n');
+  const show = ({ text }: IssuedKey) =>
+    standardOutput.printSecret(
+      greeting(
+        `Key:  ${text} (shown only once)`,
+        `Keep: export KEY=${text}`,
+        `Try:  curl -i -H 'Authorization: Bearer ${text}' ${base}/pets`,
+      ),
+    );
+  try {
+    if (await keys?.createFirst(show).catch(ignoreUnavailable)) return;
+    await standardOutput.print(
+      greeting(`Keys: "npx --no petstore keys list" lists the stored ones, "npx --no ${CREATE_KEY}" creates another.`),
+    );
+  } catch (error) {
+    // Whoever reads the output may go; a key that nobody has seen does not exist.
+    if (!(error instanceof OutputFailed)) throw error;
+  }
 }
 
 /** A database that cannot answer is no reason to end the start: requests will say so. */

@@ -10,7 +10,9 @@ const none = () => Promise.reject(new Error('It is a command of the layers above
  */
 export async function petstore(line: string, url: string): Promise<Outcome> {
   let [out, err] = ['', ''];
-  const command = program({ serve: none, openApi: none, print: (text) => void (out += `${text}\n`) });
+  const print = (text: string) => Promise.resolve(void (out += `${text}\n`));
+  const output = { print, printSecret: print, note: (text: string) => void (err += `${text}\n`) };
+  const command = program({ serve: none, openApi: none, output });
   const capture = (each: Command): void => {
     each.configureOutput({ writeOut: (text) => (out += text), writeErr: (text) => (err += text) });
     each.commands.forEach(capture);

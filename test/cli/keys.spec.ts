@@ -30,10 +30,11 @@ describe('petstore keys', () => {
 
   const run = (line: string) => petstore(line, store.url);
 
-  /** What a command prints; fails if it does not succeed. */
+  /** What a command prints; fails if it does not succeed, or does not say which database it may change. */
   async function printed(line: string): Promise<string> {
     const { code, out, err } = await run(line);
-    expect({ line, code, err }).toEqual({ line, code: 0, err: '' });
+    const isReader = /^keys (list|callers)/.test(line);
+    expect({ line, code, err }).toEqual({ line, code: 0, err: isReader ? '' : `Database: ${store.url.slice(7)}\n` });
     return out;
   }
 
@@ -41,7 +42,6 @@ describe('petstore keys', () => {
 
   it('create prints a key that is valid: with its name, or alone', async () => {
     const text = await printed('keys create --name shop');
-    expect(text).toContain('Database: /');
     expect(text).toContain('Created key "shop" (never expires). Save it now; it will not be shown again.\n');
     expect(await authenticator.authenticate(KEY.exec(text)?.[0] as string)).toMatchObject({ name: 'shop' });
     const alone = await printed('keys create --name till --quiet');
@@ -69,7 +69,7 @@ describe('petstore keys', () => {
     expect(await run('keys create --name shop')).toMatchObject({
       code: 1,
       out: '',
-      err: 'A valid key named "shop" already exists; wait until it expires, revoke it, or choose another name.\n',
+      err: expect.stringMatching(/^A valid key named "shop" already exists; .* choose another name\.$/m),
     });
   });
 
@@ -122,7 +122,7 @@ describe('petstore keys', () => {
     for (const line of ['keys rotate shop', 'keys revoke shop'])
       expect(await run(line)).toMatchObject({
         code: 1,
-        err: 'No key has the name or prefix "shop". "petstore keys list" lists all keys.\n',
+        err: expect.stringMatching(/^No key has the name or prefix "shop"\. "petstore keys list" lists all keys\.$/m),
       });
   });
 

@@ -98,7 +98,11 @@ it('the filter of docs/security.md finds the address of each wrong key, and noth
     .trim()
     .split('\n')
     .map((line) => line.split(' '));
-  expect(hits.map(([address]) => address)).toEqual([...Array<string>(4).fill('192.0.2.1'), '2001:db8::/64', '192.0.2.6']);
+  expect(hits.map(([address]) => address)).toEqual([
+    ...Array<string>(4).fill('192.0.2.1'),
+    '2001:db8::/64',
+    '192.0.2.6',
+  ]);
   // Whatever the time zone of the machine is.
   for (const [, time] of hits) expect(Math.abs(Number(time) * 1_000 - begun)).toBeLessThan(60_000);
 });

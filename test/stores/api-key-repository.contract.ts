@@ -66,6 +66,20 @@ export function describeApiKeyRepository(kind: StoreKind): void {
       expect(await keys.list()).toEqual([revoked]);
     });
 
+    it('are stored once that is confirmed; else nothing changes, and the next try succeeds', async () => {
+      await keys.add(other);
+      const unseen = () => Promise.reject(new Error('Nobody has seen it.'));
+      await expect(keys.add(newKey(), unseen)).rejects.toThrow('Nobody has seen it.');
+      await expect(keys.rotate(other, retired, newKey(), unseen)).rejects.toThrow('Nobody has seen it.');
+      expect(await keys.list()).toEqual([other]);
+      let confirmed = 0;
+      const confirm = () => Promise.resolve(void confirmed++);
+      expect(await keys.rotate(other, retired, newKey({ name: 'till' }), confirm)).toBe(true);
+      await keys.add(newKey({ digest: digest(3), name: 'web' }), confirm);
+      expect(confirmed).toBe(2);
+      expect(await keys.list()).toHaveLength(3);
+    });
+
     it('have unique names while they are neither revoked nor expired', async () => {
       await keys.add(newKey({ expiresAt: LATER }));
       await expect(keys.add(newKey({ digest: digest(2) }))).rejects.toThrow(UsageError);

@@ -148,7 +148,11 @@ const CONNECTION_STRINGS: readonly Row[] = [
     { tls: prefer },
   ],
   ['libpq: a replica', 'postgresql://me@db.example/pets?target_session_attrs=standby', /any or read-write or primary/],
-  ['libpq: what pg lacks', 'postgresql://me@db.example/pets?hostaddr=10.0.0.1', /parameter 1 of the URL is not supported/],
+  [
+    'libpq: what pg lacks',
+    'postgresql://me@db.example/pets?hostaddr=10.0.0.1',
+    /parameter 1 of the URL is not supported/,
+  ],
   ['libpq: TLS at once', 'postgresql://me@db.example/pets?sslnegotiation=direct&sslmode=require', { tls: require }],
   ['libpq: TLS at once, maybe', 'postgresql://me@db.example/pets?sslnegotiation=direct', /have sslmode=require/],
   ['Prisma', 'postgresql://janedoe:mypassword@localhost:5432/mydb?schema=sample', PRISMA],

@@ -97,7 +97,7 @@ export function describeLocks(kind: StoreKind): void {
       const other = await transaction('SELECT count(*) FROM api_key');
       const [[id] = []] = await other.query(`SELECT ${isPostgres ? 'pg_backend_pid()' : 'connection_id()'}`);
       const url = databaseUrl('DATABASE_URL', store.url) as PersistentUrl;
-      const failing = withDatabase(url, (source) => migrate(source, 0));
+      const failing = withDatabase(url, (source) => migrate(source, undefined, 0));
       await expect(failing).rejects.toThrow(new RegExp(` ${String(id)}\\D.* may hold`));
       const migrating = withDatabase(url, (source) => migrate(source));
       while ((await session.query(waiting)).length === 0) await delay(50);

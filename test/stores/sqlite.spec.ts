@@ -278,7 +278,7 @@ describe('a SQLite file', () => {
     await expect(openStoreAt(`sqlite:${text}`)).rejects.toThrow(
       /^DATABASE_URL \(.*\/text\): file is not a database\. It must be an intact SQLite database;/,
     );
-    await expect(openStoreAt(`sqlite:${folder}`)).rejects.toThrow('must be a SQLite database or a new file');
+    await expect(openStoreAt(`sqlite:${folder}`)).rejects.toThrow('must be a SQLite database; it is no regular file.');
     expect(readFileSync(text, 'utf8')).toBe('no database');
   });
 });

@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
 import { fail, type Finding, ok, warn } from '../../application/finding.js';
 import { misspeltSettings, readSettings, settingFindings, type Settings } from '../../settings/settings.js';
-import { plural, type Print, table } from './text.js';
+import type { Output } from './output.js';
+import { plural, table } from './text.js';
 
 /** Adds `check`. */
-export function addCheckCommand(petstore: Command, print: Print): void {
+export function addCheckCommand(petstore: Command, { print }: Output): void {
   petstore
     .command('check')
     .description('check the settings, the database and the keys; change nothing')
@@ -18,11 +19,11 @@ export function addCheckCommand(petstore: Command, print: Print): void {
         name,
         advice ? `${found} ${advice}` : found,
       ]);
-      if (rows.length > 0) print(table(rows));
+      if (rows.length > 0) await print(table(rows));
       const failed = printed.filter(({ state }) => state === 'fail').map(({ name }) => name);
       if (failed.length > 0) throw new UsageError(`${plural(failed.length, 'check')} failed: ${failed.join(', ')}.`);
       const warnings = printed.filter(({ state }) => state === 'warn').length;
-      print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
+      await print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
     });
 }
 

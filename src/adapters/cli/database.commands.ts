@@ -3,19 +3,30 @@ import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
 import { persistent, type PersistentUrl } from '../../settings/database-url.js';
 import { configuredDatabase, databaseUrlOf } from '../../settings/settings.js';
-import { plural, type Print } from './text.js';
+import { noteDatabase } from './open-database.js';
+import type { Output } from './output.js';
+import { plural } from './text.js';
 
 const URL_OR_VARIABLE = 'in the form of DATABASE_URL, or the environment variable that has it';
 
 /** Adds `migrate`, `copy`, `backup` and `restore`. */
-export function addDatabaseCommands(petstore: Command, print: Print): void {
+export function addDatabaseCommands(petstore: Command, output: Output): void {
+  const { print } = output;
   petstore
     .command('migrate')
     .description('run the pending migrations of the database schema, as serve does')
     .action(async () => {
       const { migrate, withDatabase } = await import('../persistence/typeorm/migrate.js');
-      const names = await withDatabase(configuredDatabase(), migrate);
-      print(names.length > 0 ? names.map((name) => `Applied ${name}.`).join('\n') : 'The schema is up to date.');
+      const url = configuredDatabase();
+      noteDatabase(output, url);
+      const applied: string[] = [];
+      try {
+        await withDatabase(url, (source) => migrate(source, (name) => applied.push(name)));
+        if (applied.length === 0) await print('The schema is up to date.');
+      } finally {
+        // Those before one that failed, too.
+        for (const name of applied) await print(`Applied ${name}.`);
+      }
     });
 
   petstore
@@ -25,9 +36,11 @@ export function addDatabaseCommands(petstore: Command, print: Print): void {
     .requiredOption('--to <target>', `the target, ${URL_OR_VARIABLE}; it must exist and be empty`)
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
-      const { pets, keys } = await copyDatabase(urlOf('--from', from), urlOf('--to', to));
-      print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}.`);
-      print('Set DATABASE_URL to the new database and start the service.');
+      const [source, target] = [urlOf('--from', from), urlOf('--to', to)];
+      noteDatabase(output, target);
+      const { pets, keys } = await copyDatabase(source, target);
+      await print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}.`);
+      await print('Set DATABASE_URL to the new database and start the service.');
     });
 
   petstore
@@ -37,7 +50,7 @@ export function addDatabaseCommands(petstore: Command, print: Print): void {
     .action(async (file: string) => {
       const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
       const { pets, keys } = await makeBackup(sqliteFile(configuredDatabase()), file);
-      print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}.`);
+      await print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}.`);
     });
 
   petstore
@@ -46,10 +59,12 @@ export function addDatabaseCommands(petstore: Command, print: Print): void {
     .argument('<file>', 'the backup; it is not changed')
     .action(async (file: string) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const database = resolve(sqliteFile(configuredDatabase()));
+      const url = configuredDatabase();
+      const database = resolve(sqliteFile(url));
+      noteDatabase(output, url);
       const { pets, keys, kept } = await restoreBackup(database, file);
-      print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file} to ${database}.`);
-      if (kept !== undefined) print(`The previous database is kept in ${kept}.`);
+      await print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file} to ${database}.`);
+      if (kept !== undefined) await print(`The previous database is kept in ${kept}.`);
     });
 }
 

@@ -1,19 +1,37 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { KeyNotIdentified, UsageError } from '../../application/errors.js';
 import { ApiKeyService, type IssuedKey } from '../../application/keys/api-key.service.js';
-import { locationOf } from '../../settings/database-url.js';
-import { configuredDatabase } from '../../settings/settings.js';
 import { withOpenDatabase } from './open-database.js';
-import { format, type Print, table } from './text.js';
+import { type Output, OutputFailed } from './output.js';
+import { format, table } from './text.js';
 
 /** Adds `keys`, which creates, rotates, lists and revokes API keys. */
-export function addKeysCommand(petstore: Command, print: Print): void {
+export function addKeysCommand(petstore: Command, output: Output): void {
+  const { print } = output;
   const keys = petstore.command('keys').description('create, rotate, list and revoke API keys');
 
-  const printIssued = ({ text, key }: IssuedKey, quiet: boolean, heading: string) => {
+  async function withKeys<T>(
+    access: 'create' | 'change' | 'read',
+    use: (keys: ApiKeyService) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await withOpenDatabase(access, output, ({ keys }) => use(new ApiKeyService(keys)));
+    } catch (error) {
+      if (!(error instanceof KeyNotIdentified)) throw error;
+      throw new UsageError(`${error.message} "petstore keys list" lists all keys.`);
+    }
+  }
+
+  /** Shows a key before it is stored for good: one that nobody has seen is not. */
+  const show = async ({ text, key }: IssuedKey, quiet: boolean, heading = '') => {
     const end = key.expiresAt ? `expires on ${format(key.expiresAt)}` : 'never expires';
-    if (quiet) return print(text);
-    print(`${heading}\nCreated key "${key.name}" (${end}). Save it now; it will not be shown again.\n${text}`);
+    const created = `Created key "${key.name}" (${end}). Save it now; it will not be shown again.`;
+    try {
+      await output.printSecret(quiet ? text : `${heading}${created}\n${text}`);
+    } catch (error) {
+      if (!(error instanceof OutputFailed)) throw error;
+      throw new UsageError('The new key could not be printed: nothing was changed.', { cause: error });
+    }
   };
 
   keys
@@ -23,8 +41,7 @@ export function addKeysCommand(petstore: Command, print: Print): void {
     .option('--expires <duration>', 'lifetime of the key, such as 90d, 12h or 30m (default: never expires)', duration)
     .option('--quiet', 'print the key only', false)
     .action(async ({ name, expires, quiet }: { name: string; expires?: number; quiet: boolean }) => {
-      const issued = await withKeys('create', (keys) => keys.create(name, expires));
-      printIssued(issued, quiet, `Database: ${locationOf(configuredDatabase())}`);
+      await withKeys('create', (keys) => keys.create(name, expires, (issued) => show(issued, quiet)));
     });
 
   keys
@@ -34,9 +51,13 @@ export function addKeysCommand(petstore: Command, print: Print): void {
     .option('--overlap <duration>', 'how long the old key stays valid, such as 7d or 30m (default: 24h)', duration)
     .option('--quiet', 'print the key only', false)
     .action(async (which: string, { overlap = duration('24h'), quiet }: { overlap?: number; quiet: boolean }) => {
-      const issued = await withKeys('change', (keys) => keys.rotate(which, overlap));
-      const { name, prefix, expiresAt } = issued.old;
-      printIssued(issued, quiet, `Renamed the old key (${prefix}) to "${name}"; it expires on ${format(expiresAt)}.`);
+      await withKeys('change', (keys) =>
+        keys.rotate(which, overlap, (issued) => {
+          const { name, prefix, expiresAt } = issued.old;
+          const heading = `Renamed the old key (${prefix}) to "${name}"; it expires on ${format(expiresAt)}.\n`;
+          return show(issued, quiet, heading);
+        }),
+      );
     });
 
   keys
@@ -47,7 +68,7 @@ export function addKeysCommand(petstore: Command, print: Print): void {
       const listed = await withKeys('read', (keys) => keys.list());
       if (json) return print(JSON.stringify(listed, null, 2));
       const rows = listed.map((key) => [key.name, key.prefix, key.createdAt, key.lastUsedAt, key.expiresAt, key.state]);
-      print(table([['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]));
+      await print(table([['NAME', 'PREFIX', 'CREATED', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]));
     });
 
   keys
@@ -56,7 +77,7 @@ export function addKeysCommand(petstore: Command, print: Print): void {
     .argument('<key>', 'name or prefix')
     .action(async (which: string) => {
       const { name, prefix } = await withKeys('change', (keys) => keys.revoke(which));
-      print(`Revoked key "${name}" (${prefix}).`);
+      await print(`Revoked key "${name}" (${prefix}).`);
     });
 
   keys
@@ -65,17 +86,8 @@ export function addKeysCommand(petstore: Command, print: Print): void {
     .action(async () => {
       const callers = await withKeys('read', (keys) => keys.callers());
       const rows = callers.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt]);
-      print(table([['NAME', 'CALLS', 'LAST CALL'], ...rows]));
+      await print(table([['NAME', 'CALLS', 'LAST CALL'], ...rows]));
     });
-}
-
-async function withKeys<T>(access: 'create' | 'change' | 'read', use: (keys: ApiKeyService) => Promise<T>): Promise<T> {
-  try {
-    return await withOpenDatabase(access, ({ keys }) => use(new ApiKeyService(keys)));
-  } catch (error) {
-    if (!(error instanceof KeyNotIdentified)) throw error;
-    throw new UsageError(`${error.message} "petstore keys list" lists all keys.`);
-  }
 }
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

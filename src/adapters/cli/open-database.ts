@@ -1,17 +1,22 @@
+import { existsSync } from 'node:fs';
+import { locationOf, type PersistentUrl } from '../../settings/database-url.js';
 import { configuredDatabase, readSetting } from '../../settings/settings.js';
 import type { OpenDatabase } from '../persistence/persistence.module.js';
 import { requireDatabase } from '../persistence/sqlite-file.js';
+import type { Output } from './output.js';
 
 /**
  * Opens the database for as long as `use` takes. To `change` or `read` it, it must exist on SQLite. To read it changes
- * nothing; the others migrate it.
+ * nothing; the others migrate it, and say which one it is.
  */
 export async function withOpenDatabase<T>(
   access: 'create' | 'change' | 'read',
+  output: Output,
   use: (database: OpenDatabase) => Promise<T>,
 ): Promise<T> {
   const url = configuredDatabase();
   if (access !== 'create') requireDatabase(url);
+  if (access !== 'read') noteDatabase(output, url);
   const { openDatabase } = await import('../persistence/persistence.module.js');
   const STATEMENT_TIMEOUT = readSetting('STATEMENT_TIMEOUT');
   const limits = { STATEMENT_TIMEOUT, MAX_WAITING: Infinity, readsOnly: access === 'read' };
@@ -21,4 +26,10 @@ export async function withOpenDatabase<T>(
   } finally {
     await database.close();
   }
+}
+
+/** Says which database a command is about to create or change. */
+export function noteDatabase(output: Output, url: PersistentUrl): void {
+  const isNew = url.engine === 'sqlite' && !existsSync(url.file);
+  output.note(`${isNew ? 'New database' : 'Database'}: ${locationOf(url)}`);
 }

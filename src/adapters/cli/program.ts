@@ -3,7 +3,7 @@ import { addCheckCommand } from './check.command.js';
 import { addDatabaseCommands } from './database.commands.js';
 import { addKeysCommand } from './keys.command.js';
 import { addSeedCommand } from './seed.command.js';
-import type { Print } from './text.js';
+import type { Output } from './output.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 /** What the commands get from `main.ts`. */
@@ -11,14 +11,14 @@ export interface Dependencies {
   readonly serve: () => Promise<void>;
   /** The OpenAPI document as YAML. */
   readonly openApi: () => Promise<string>;
-  readonly print: Print;
+  readonly output: Output;
 }
 
 /**
  * The `petstore` command. A command imports Nest, TypeORM and the like when it runs: the help, and the primary of the
  * workers, need neither. Throws `CommanderError` after a misuse, and with `exitCode` 0 after `--help` and `--version`.
  */
-export function program({ serve, openApi, print }: Dependencies): Command {
+export function program({ serve, openApi, output }: Dependencies): Command {
   const petstore = new Command('petstore')
     .description('The pet store service. Settings are environment variables, also in .env: see "check --verbose".')
     .version(packageJson.version)
@@ -26,13 +26,13 @@ export function program({ serve, openApi, print }: Dependencies): Command {
     .showHelpAfterError('Add --help for usage.');
 
   petstore.command('serve').description('serve the API over HTTP; the default command').action(serve);
-  addKeysCommand(petstore, print);
-  addSeedCommand(petstore, print);
-  addCheckCommand(petstore, print);
-  addDatabaseCommands(petstore, print);
+  addKeysCommand(petstore, output);
+  addSeedCommand(petstore, output);
+  addCheckCommand(petstore, output);
+  addDatabaseCommands(petstore, output);
   petstore
     .command('openapi')
     .description('print the OpenAPI document')
-    .action(async () => print(await openApi()));
+    .action(async () => output.print(await openApi()));
   return petstore;
 }

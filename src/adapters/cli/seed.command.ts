@@ -2,26 +2,27 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { PetService } from '../../application/pets/pet.service.js';
 import { PET_STATUSES } from '../../domain/pets/pet.js';
 import { withOpenDatabase } from './open-database.js';
-import { plural, type Print } from './text.js';
+import type { Output } from './output.js';
+import { plural } from './text.js';
 
 /** How many sample pets are created at a time: they share commits. */
 const BATCH = 256;
 
 /** Adds `seed`. */
-export function addSeedCommand(petstore: Command, print: Print): void {
+export function addSeedCommand(petstore: Command, output: Output): void {
   petstore
     .command('seed')
     .description('create sample pets')
     .requiredOption('--count <n>', 'how many pets to create', count)
     .action(async ({ count }: { count: number }) => {
-      await withOpenDatabase('create', async ({ pets }) => {
+      await withOpenDatabase('create', output, async ({ pets }) => {
         const service = new PetService(pets);
         for (let done = 0; done < count; done += BATCH) {
           const size = Math.min(BATCH, count - done);
           await Promise.all(Array.from({ length: size }, (_, i) => service.create(samplePet(done + i + 1))));
         }
       });
-      print(`Created ${plural(count, 'pet')}.`);
+      await output.print(`Created ${plural(count, 'pet')}.`);
     });
 }
 

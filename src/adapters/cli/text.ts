@@ -1,6 +1,3 @@
-/** Writes a line to standard output. */
-export type Print = (line: string) => void;
-
 /** Such as "1 key" and "2 keys". */
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

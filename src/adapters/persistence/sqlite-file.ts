@@ -22,8 +22,9 @@ import { PersistentUrl, SqliteUrl } from '../../settings/database-url.js';
 export function requireDatabase(url: PersistentUrl): void {
   if (url.engine !== 'sqlite') return;
   try {
-    statSync(url.file);
+    requireRegularFile(url.file);
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     // A relative path alone does not show that the command runs in the wrong folder.
     const folder = isAbsolute(url.file) ? '' : ` in ${process.cwd()}`;
@@ -32,11 +33,18 @@ export function requireDatabase(url: PersistentUrl): void {
   }
 }
 
+/** Throws `UsageError` if what exists at a path is a folder, a pipe or a device, which SQLite cannot use. */
+function requireRegularFile(file: string): void {
+  if (!statSync(file).isFile())
+    throw new UsageError(`${quoted(file)} must be a SQLite database; it is no regular file.`);
+}
+
 /**
  * Throws `UsageError` unless this process may write the file of a SQLite database, or create it, and its log beside it.
  * Returns the folder, or the one in which it would be created.
  */
 export function requireWritable({ name, file }: SqliteUrl): string {
+  if (existsSync(file)) requireRegularFile(file);
   const path = targetOf(file);
   let folder = dirname(path);
   while (!existsSync(folder)) folder = dirname(folder);

@@ -1,5 +1,4 @@
 import { ApiKey } from '../../domain/keys/api-key.js';
-import { UsageError } from '../errors.js';
 
 /** The uses of a key. */
 export interface KeyUse {
@@ -14,13 +13,6 @@ export interface KeyUse {
 
 /** How many uses are recorded at a time: SQLite has 32,766 parameters for a statement, and each takes five. */
 export const MAX_USES = 500;
-
-/** Why a key is rejected whose name another valid key has. */
-export function nameTaken(name: string): UsageError {
-  return new UsageError(
-    `A valid key named "${name}" already exists; wait until it expires, revoke it, or choose another name.`,
-  );
-}
 
 /** Adds a use to those of the same key: adds up the calls, and keeps the latest times. */
 export function addUse(uses: Map<string, KeyUse>, use: KeyUse): void {
@@ -45,9 +37,11 @@ function later<Time extends Date | null>(a: Time, b: Time): Time {
 export abstract class ApiKeyRepository {
   /**
    * Stores a key that is not revoked. Rejects and changes nothing if its digest is already stored. Rejects with
-   * `UsageError` if another key with its name is neither revoked nor expired when this key is created.
+   * `NameTaken` if another key with its name is neither revoked nor expired when this key is created. `confirm` is
+   * called when all that is left is to commit, maybe several times; if it rejects, so does the call, and nothing is
+   * stored.
    */
-  abstract add(key: ApiKey): Promise<void>;
+  abstract add(key: ApiKey, confirm?: () => Promise<void>): Promise<void>;
 
   /** The key with this digest, even if it is revoked or expired; undefined if none has it. */
   abstract find(digest: string, deadline?: number): Promise<ApiKey | undefined>;
@@ -61,9 +55,14 @@ export abstract class ApiKeyRepository {
   /**
    * Stores the successor and gives the old key another name and expiry, in one transaction. Resolves to false and
    * changes nothing if the stored key differs from `old`. Rejects and changes nothing if the successor's digest is
-   * already stored, or another valid key has the new name.
+   * already stored, with `NameTaken` if another valid key has the new name. `confirm` is as for `add`.
    */
-  abstract rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean>;
+  abstract rotate(
+    old: ApiKey,
+    retired: Pick<ApiKey, 'name' | 'expiresAt'>,
+    successor: ApiKey,
+    confirm?: () => Promise<void>,
+  ): Promise<boolean>;
 
   /**
    * Adds the calls to those recorded for each of at most `MAX_USES` keys, and keeps the latest times. The key itself

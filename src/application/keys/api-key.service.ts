@@ -1,11 +1,21 @@
 import { ApiKey, RESERVED, digestOf, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
-import { KeyNotIdentified, UsageError } from '../errors.js';
+import { KeyNotIdentified, NameTaken, UsageError } from '../errors.js';
 
 /** A new key, and its text, which is not stored. */
 export interface IssuedKey {
   readonly text: string;
   readonly key: ApiKey;
+}
+
+/**
+ * Shows a new key to whoever is to have it. Called before the key is stored for good: if it rejects, nothing is stored.
+ */
+type Show<Key extends IssuedKey> = (issued: Key) => Promise<void>;
+
+/** A new key, and the one that it replaces, as it is from now on. */
+export interface RotatedKey extends IssuedKey {
+  readonly old: ApiKey;
 }
 
 /** What the operator may see of a stored key. */
@@ -23,13 +33,18 @@ export class ApiKeyService {
    * Issues a key, by default one that never expires; the lifetime is in milliseconds. Rejects with `UsageError` if the
    * name is invalid or that of a valid key.
    */
-  async create(name: string, lifetime: number | null = null): Promise<IssuedKey> {
+  async create(name: string, lifetime: number | null = null, show?: Show<IssuedKey>): Promise<IssuedKey> {
     if (!/^[\x21-\x7e]([\x20-\x7e]{0,62}[\x21-\x7e])?$/.test(name)) {
       throw new UsageError('The name of a key must be 1 to 64 printable ASCII characters, no space at either end.');
     }
     if (RESERVED.test(name)) throw new UsageError(`Names such as "${name}" are those of configured keys.`);
     const issued = this.issue(name, lifetime);
-    await this.keys.add(issued.key);
+    try {
+      await this.keys.add(issued.key, once(show, issued));
+    } catch (error) {
+      if (!(error instanceof NameTaken)) throw error;
+      throw new UsageError(`${error.message}; wait until it expires, revoke it, or choose another name.`);
+    }
     return issued;
   }
 
@@ -38,7 +53,7 @@ export class ApiKeyService {
    * stays valid for the overlap, in milliseconds, but no longer than before. The new key has the lifetime of the old
    * one.
    */
-  async rotate(nameOrPrefix: string, overlap: number): Promise<IssuedKey & { readonly old: ApiKey }> {
+  async rotate(nameOrPrefix: string, overlap: number, show?: Show<RotatedKey>): Promise<RotatedKey> {
     const found = await this.findValid(nameOrPrefix);
     const lifetime = found.expiresAt && found.expiresAt.getTime() - found.createdAt.getTime();
     const issued = this.issue(found.name, lifetime, found.owner);
@@ -46,20 +61,25 @@ export class ApiKeyService {
       name: retiredName(found.name),
       expiresAt: new Date(Math.min(Date.now() + overlap, found.expiresAt?.getTime() ?? Infinity)),
     };
-    if (!(await this.keys.rotate(found, retired, issued.key))) {
-      throw new UsageError(`The key "${found.name}" has just been changed by another command. Try again.`);
+    const rotated = { ...issued, old: { ...found, ...retired } };
+    try {
+      if (await this.keys.rotate(found, retired, issued.key, once(show, rotated))) return rotated;
+    } catch (error) {
+      if (!(error instanceof NameTaken)) throw error;
+      throw new UsageError(`${error.message}, from the last rotation; wait until it expires, or revoke it.`);
     }
-    return { ...issued, old: { ...found, ...retired } };
+    throw new UsageError(`The key "${found.name}" has just been changed by another command. Try again.`);
   }
 
-  /** Issues a key named "first" and resolves to its text, unless a key is stored. */
-  async createFirst(): Promise<string | undefined> {
-    if ((await this.keys.list()).length > 0) return undefined;
+  /** Issues a key named "first" unless a key is stored; resolves to whether it has. */
+  async createFirst(show: Show<IssuedKey>): Promise<boolean> {
+    if ((await this.keys.list()).length > 0) return false;
     try {
-      return (await this.create('first')).text;
+      await this.create('first', null, show);
+      return true;
     } catch (error) {
       // Another instance that starts now has created it.
-      if (error instanceof UsageError) return undefined;
+      if (error instanceof UsageError) return false;
       throw error;
     }
   }
@@ -108,4 +128,10 @@ export class ApiKeyService {
     const [prefix, revokedAt] = [keyPrefix(text), null];
     return { text, key: { digest, owner: owner ?? digest, name, prefix, createdAt, expiresAt, revokedAt } };
   }
+}
+
+/** Shows a key at most once, however often the transaction that stores it is tried. */
+function once<Key extends IssuedKey>(show: Show<Key> | undefined, issued: Key): () => Promise<void> {
+  let shown: Promise<void> | undefined;
+  return () => (shown ??= show?.(issued) ?? Promise.resolve());
 }

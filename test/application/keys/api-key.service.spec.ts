@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
-import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
+import { ApiKeyService, type IssuedKey } from '../../../src/application/keys/api-key.service.js';
 import { Authenticator } from '../../../src/application/keys/authenticator.js';
 import { KeyRejected, UsageError } from '../../../src/application/errors.js';
 import { isIssuedKey } from '../../../src/domain/keys/api-key.js';
@@ -52,15 +52,19 @@ describe('creating a key', () => {
   });
 
   it('happens at the first start only', async () => {
-    const text = (await service.createFirst()) as string;
-    expect((await authenticator.authenticate(text)).name).toBe('first');
+    const shown: string[] = [];
+    const show = ({ text }: IssuedKey) => Promise.resolve(void shown.push(text));
+    expect(await service.createFirst(show)).toBe(true);
+    expect((await authenticator.authenticate(shown[0]!)).name).toBe('first');
     await service.revoke('first');
-    expect(await service.createFirst()).toBeUndefined();
+    expect(await service.createFirst(show)).toBe(false);
+    expect(shown).toHaveLength(1);
   });
 
   it('happens once if two instances start together', async () => {
-    const texts = await Promise.all([service.createFirst(), new ApiKeyService(keys).createFirst()]);
-    expect(texts.filter((text) => text !== undefined)).toHaveLength(1);
+    const show = () => Promise.resolve();
+    const created = await Promise.all([service.createFirst(show), new ApiKeyService(keys).createFirst(show)]);
+    expect(created.sort()).toEqual([false, true]);
   });
 });
 
@@ -110,7 +114,9 @@ describe('rotating a key', () => {
     await expect(service.rotate('shop', DAY)).rejects.toThrow(/No key has the name/);
     await service.create('shop', 2 * DAY);
     await service.rotate('shop', DAY);
-    await expect(service.rotate('shop', DAY)).rejects.toThrow('"shop.old" already exists');
+    await expect(service.rotate('shop', DAY)).rejects.toThrow(
+      '"shop.old" already exists, from the last rotation; wait until it expires, or revoke it.',
+    );
     setWallClock(Date.now() + DAY);
     await service.rotate('shop', DAY);
     setWallClock(Date.now() + 2 * DAY);

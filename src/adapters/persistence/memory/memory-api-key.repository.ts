@@ -1,6 +1,7 @@
 /* eslint-disable @typescript-eslint/require-await -- the port is asynchronous, a map is not */
 import { isDeepStrictEqual } from 'node:util';
-import { addUse, ApiKeyRepository, KeyUse, nameTaken } from '../../../application/keys/api-key-repository.port.js';
+import { NameTaken } from '../../../application/errors.js';
+import { addUse, ApiKeyRepository, KeyUse } from '../../../application/keys/api-key-repository.port.js';
 import { ApiKey, keyState } from '../../../domain/keys/api-key.js';
 
 /** API keys in this process's memory, gone with it. */
@@ -9,9 +10,10 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
   private readonly used = new Map<string, KeyUse>();
   private changes = 0;
 
-  async add(key: ApiKey): Promise<void> {
+  async add(key: ApiKey, confirm?: () => Promise<void>): Promise<void> {
     this.claimName(key.name, key);
     this.set(key);
+    await this.undoUnless(confirm, () => this.keys.delete(key.digest));
   }
 
   async find(digest: string): Promise<ApiKey | undefined> {
@@ -27,11 +29,20 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
     if (key && !key.revokedAt) this.set({ ...key, revokedAt: at });
   }
 
-  async rotate(old: ApiKey, retired: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
+  async rotate(
+    old: ApiKey,
+    retired: Pick<ApiKey, 'name' | 'expiresAt'>,
+    successor: ApiKey,
+    confirm?: () => Promise<void>,
+  ): Promise<boolean> {
     if (!isDeepStrictEqual(this.keys.get(old.digest), old)) return false;
     this.claimName(retired.name, successor);
     this.set({ ...old, ...retired });
     this.set(successor);
+    await this.undoUnless(confirm, () => {
+      this.keys.delete(successor.digest);
+      this.set(old);
+    });
     return true;
   }
 
@@ -52,10 +63,20 @@ export class MemoryApiKeyRepository extends ApiKeyRepository {
     this.changes++;
   }
 
+  private async undoUnless(confirm: () => Promise<void> = () => Promise.resolve(), undo: () => void): Promise<void> {
+    try {
+      await confirm();
+    } catch (error) {
+      undo();
+      this.changes++;
+      throw error;
+    }
+  }
+
   /** Throws unless a key can be stored, and no valid key has the name. */
   private claimName(name: string, { digest, createdAt }: ApiKey): void {
     if (this.keys.has(digest)) throw new Error('A key with this digest is stored already.');
     const named = [...this.keys.values()].filter((key) => key.name === name);
-    if (named.some((key) => keyState(key, createdAt.getTime()) === 'valid')) throw nameTaken(name);
+    if (named.some((key) => keyState(key, createdAt.getTime()) === 'valid')) throw new NameTaken(name);
   }
 }

@@ -304,7 +304,7 @@ export class Database {
     const deadline = performance.now() + this.timeout;
     // Migrations run on a connection of their own, whose statements have no time limit.
     if (await this.runOnConnection('autocommit', isPending, deadline))
-      await withSource(dataSourceOptions(this.url), migrate);
+      await withSource(dataSourceOptions(this.url), (source) => migrate(source));
     await this.checkpoint();
     if (this.url.engine === 'sqlite') {
       // At the latest with its first read a connection opens the log, which stays the same as long as it is open.

@@ -22,15 +22,18 @@ export async function withDatabase<T>(
 }
 
 /**
- * Applies the pending migrations, each in its own transaction, and resolves to their names. Waits without limit for
- * other processes that migrate, so statements must have no timeout. Waits for the lock of a table two seconds at a
- * time, so that requests do not queue behind the migration; rejects with `UsageError` when it has tried for `timeout`
- * milliseconds.
+ * Applies the pending migrations, each in its own transaction, and calls `applied` with the name of each. Waits without
+ * limit for other processes that migrate, so statements must have no timeout. Waits for the lock of a table two seconds
+ * at a time, so that requests do not queue behind the migration; rejects with `UsageError` when it has tried for
+ * `timeout` milliseconds.
  */
-export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promise<string[]> {
+export async function migrate(
+  source: DataSource,
+  applied: (name: string) => void = () => undefined,
+  timeout = LOCK_TIMEOUT,
+): Promise<void> {
   const dialect = dialectOf(source);
   const end = performance.now() + timeout;
-  const applied: string[] = [];
   await prepareConnection(source.manager);
   while (true) {
     try {
@@ -40,8 +43,8 @@ export async function migrate(source: DataSource, timeout = LOCK_TIMEOUT): Promi
         const [next] = await executor.getPendingMigrations();
         return next && (await executor.executeMigration(next)).name;
       });
-      if (name === undefined) return applied;
-      applied.push(name);
+      if (name === undefined) return;
+      applied(name);
     } catch (error) {
       const failure = failureOf(dialect, error);
       if (failure !== 'rowLocked' && failure !== 'conflict') throw error;

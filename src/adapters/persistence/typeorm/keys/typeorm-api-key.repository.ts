@@ -1,5 +1,6 @@
 import { EntityManager, In, IsNull, LessThanOrEqual, Repository } from 'typeorm';
-import { addUse, ApiKeyRepository, KeyUse, nameTaken } from '../../../../application/keys/api-key-repository.port.js';
+import { NameTaken } from '../../../../application/errors.js';
+import { addUse, ApiKeyRepository, KeyUse } from '../../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../../domain/keys/api-key.js';
 import { Batcher } from '../batcher.js';
 import { Database } from '../database.js';
@@ -16,9 +17,10 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     this.finds = new Batcher(database, 'read', 'SELECT api_key', findAll);
   }
 
-  async add(key: ApiKey): Promise<void> {
+  async add(key: ApiKey, confirm?: () => Promise<void>): Promise<void> {
     await this.claimName(key.name, key.createdAt, async (keys) => {
       await keys.insert({ ...key, activeName: key.name });
+      await confirm?.();
     });
     // A copy of the file, which is often made of a service that has just been set up, must have the key.
     await this.database.checkpoint();
@@ -41,13 +43,19 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     });
   }
 
-  rotate(old: ApiKey, { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>, successor: ApiKey): Promise<boolean> {
+  rotate(
+    old: ApiKey,
+    { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>,
+    successor: ApiKey,
+    confirm?: () => Promise<void>,
+  ): Promise<boolean> {
     return this.claimName(name, successor.createdAt, async (keys) => {
       const { digest, expiresAt: expiry, revokedAt } = old;
       const asRead = { digest, name: old.name, expiresAt: expiry ?? IsNull(), revokedAt: revokedAt ?? IsNull() };
       const { affected } = await keys.update(asRead, { name, expiresAt, activeName: name });
       if (Number(affected) === 0) return false;
       await keys.insert({ ...successor, activeName: successor.name });
+      await confirm?.();
       return true;
     });
   }
@@ -84,7 +92,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
         return work(keys);
       });
     } catch (error) {
-      throw failureOf(this.database.dialect, error) === 'duplicate' ? nameTaken(name) : error;
+      throw failureOf(this.database.dialect, error) === 'duplicate' ? new NameTaken(name) : error;
     }
   }
 }

@@ -4,6 +4,7 @@ import Libsql from 'libsql';
 import { DataSource, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
 import { quoted } from '../../../../application/texts.js';
+import { filePath } from '../../../../settings/path.js';
 import { collectGarbage, createFolder, giveOwnerOf, requireDatabase, targetOf } from '../../sqlite-file.js';
 import { dataSourceOptions, withSource } from '../data-source.js';
 import { query } from '../dialects/dialects.js';
@@ -15,6 +16,9 @@ const IN_USE = 'is open in another process: stop the service and every command, 
 
 /** Backs up the SQLite database in `file`, in use or not. The backup gets its name once verified and on disk. */
 export async function makeBackup(file: string, backup: string): Promise<Contents> {
+  const existing = fs.statSync(filePath('The backup', backup), { throwIfNoEntry: false });
+  if (existing && !existing.isFile())
+    throw new UsageError(`The backup must be a regular file; ${quoted(backup)} is not.`);
   const target = targetOf(backup);
   const database = { name: 'DATABASE_URL', engine: 'sqlite', file } as const;
   requireDatabase(database);
@@ -42,7 +46,7 @@ export async function makeBackup(file: string, backup: string): Promise<Contents
  * is not sound, or another process has the database open.
  */
 export async function restoreBackup(file: string, backup: string): Promise<Contents & { kept: string | undefined }> {
-  requireDatabase({ name: 'FILE', engine: 'sqlite', file: backup });
+  requireDatabase({ name: 'FILE', engine: 'sqlite', file: filePath('The backup', backup) });
   const from = fs.realpathSync(backup);
   const database = targetOf(file);
   createFolder(dirname(database));

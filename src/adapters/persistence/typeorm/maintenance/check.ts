@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { DataSource } from 'typeorm';
+import { DatabaseUnavailable, UsageError } from '../../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { keyState } from '../../../../domain/keys/api-key.js';
 import { DatabaseUrl, isOnThisMachine, PersistentUrl } from '../../../../settings/database-url.js';
@@ -53,6 +54,9 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number): Promis
     const { findings, validKeys } = await withDatabase(url, (source) => inspect(source, url), timeout);
     return { findings: [...findings, ...disk], validKeys };
   } catch (error) {
+    // What the operator can mend; a fault of the program is thrown, for it has to be shown with its stack.
+    if (!(error instanceof UsageError || error instanceof DatabaseUnavailable || 'syscall' in (error as Error)))
+      throw error;
     return { findings: [fail('database', (error as Error).message)] };
   }
 }
