@@ -43,21 +43,25 @@ it('MariaDB is waited for if the answers together take too long at the start', a
 describe('a MariaDB server of its own', () => {
   let server: TestServer;
   let url: string;
+  /** Root is spared what init_connect sets. */
+  let asRoot: string;
 
   beforeAll(async () => {
     server = (await newMariadb(
       ...['--completion-type=CHAIN', '--transaction-isolation=READ-UNCOMMITTED', '--character-set-server=latin1'],
-      ...['--auto-increment-increment=5', '--sql-mode=', '--autocommit=OFF'],
+      ...['--auto-increment-increment=5', '--sql-mode=', '--autocommit=OFF', '--default-storage-engine=Aria'],
+      ...['--init-connect=SET NAMES latin1, SESSION max_join_size = 1', '--lower-case-table-names=1'],
     ))!;
     await server.start();
     const root = `mariadb://root@127.0.0.1:${server.port}/mysql`;
-    await rawQuery(root, 'CREATE DATABASE pets');
+    await rawQuery(root, 'CREATE DATABASE Pets');
     await rawQuery(root, 'SET GLOBAL sql_select_limit = 2, GLOBAL sql_safe_updates = 1');
     // Root may write to a server that is read-only.
     await rawQuery(root, `CREATE USER petstore@'127.0.0.1'`);
-    await rawQuery(root, `GRANT ALL ON pets.* TO petstore@'127.0.0.1'`);
+    await rawQuery(root, `GRANT ALL ON Pets.* TO petstore@'127.0.0.1'`);
     await rawQuery(root, 'COMMIT');
-    url = `mariadb://petstore@127.0.0.1:${server.port}/pets`;
+    asRoot = `mariadb://root@127.0.0.1:${server.port}/Pets`;
+    url = `mariadb://petstore@127.0.0.1:${server.port}/Pets`;
   });
 
   afterAll(() => server.remove());
@@ -72,16 +76,38 @@ describe('a MariaDB server of its own', () => {
       ...(await Promise.all(Array.from({ length: 20 }, (_, i) => store.pets.add(newPet({ name: `Pet ${i}` }))))),
     ];
     // What another connection sees is committed.
-    const [[count] = []] = await rawQuery(url, 'SELECT count(*) FROM pet');
+    const [[count] = []] = await rawQuery(asRoot, 'SELECT count(*) FROM pet');
     expect(count).toBe(22);
     for (const { pet } of added) expect(await store.pets.find(pet.id)).toEqual(pet);
     expect(await store.pets.list({ limit: 100 })).toHaveLength(22);
+    expect(await rawQuery(asRoot, `SELECT hex(name) FROM pet WHERE id = ${added[0]!.pet.id}`)).toEqual([['F09F90B6']]);
     await store.close();
+    expect((await checkStore(url, 1)).filter(({ state }) => state !== 'ok')).toEqual([]);
+  });
+
+  it('ends the start and fails the check if it enforces another engine, or the account may not migrate', async () => {
+    const admin = `mariadb://root@127.0.0.1:${server.port}/mysql`;
+    await rawQuery(admin, 'CREATE DATABASE fresh');
+    await rawQuery(admin, `CREATE USER guest@'127.0.0.1'`);
+    await rawQuery(admin, `GRANT SELECT, INSERT, UPDATE, DELETE ON fresh.* TO guest@'127.0.0.1'`);
+    const fresh = `mariadb://guest@127.0.0.1:${server.port}/fresh`;
+    const rejected = async (message: RegExp) => {
+      await expect(openStoreAt(fresh)).rejects.toThrow(message);
+      const found = expect.stringMatching(message);
+      expect(await checkStore(fresh)).toContainEqual({ name: 'database', state: 'fail', found });
+    };
+    await rejected(/ALTER command denied .* Migrations need ALL\.$/);
+    await rawQuery(admin, `GRANT ALL ON fresh.* TO guest@'127.0.0.1'`);
+    await set('enforce_storage_engine = Aria');
+    await rejected(/enforce_storage_engine must be InnoDB, or not set\.$/);
+    await set('enforce_storage_engine = NULL');
+    await (await openStoreAt(fresh)).close();
   });
 
   it('replays a pet only once the commit that added it is on disk', async () => {
     const { pets, close } = await openStoreAt(url);
-    const flushed = async () => Number((await rawQuery(url, `SHOW GLOBAL STATUS LIKE 'Innodb_lsn_flushed'`))[0]?.[1]);
+    const flushed = async () =>
+      Number((await rawQuery(asRoot, `SHOW GLOBAL STATUS LIKE 'Innodb_lsn_flushed'`))[0]?.[1]);
     await pets.add(newPet(), idempotencyKey({ key: 'flushed' }));
     // Several times: the server itself may write something in between.
     for (let i = 0; i < 5; i++) {
@@ -107,7 +133,7 @@ describe('a MariaDB server of its own', () => {
     ],
   ])('sees as many statements for 64 %s as for one', async (_what, write) => {
     const opened = await openStoreAt(url);
-    const statements = async () => Number((await rawQuery(url, `SHOW GLOBAL STATUS LIKE 'Questions'`))[0]?.[1]);
+    const statements = async () => Number((await rawQuery(asRoot, `SHOW GLOBAL STATUS LIKE 'Questions'`))[0]?.[1]);
     await write(opened, 2);
     const counts: number[] = [];
     for (const together of [1, 64]) {
@@ -131,14 +157,14 @@ describe('a MariaDB server of its own', () => {
     const { pet } = await new TypeOrmPetRepository(database).add(newPet());
     // The end of its connection rolls back what is not committed.
     await database.close();
-    expect(await rawQuery(url, `SELECT count(*) FROM pet WHERE id = ${pet.id}`)).toEqual([[1]]);
+    expect(await rawQuery(asRoot, `SELECT count(*) FROM pet WHERE id = ${pet.id}`)).toEqual([[1]]);
     await set('autocommit = OFF');
   });
 
   it('rejects a pet alone that a trigger rejects', async () => {
     const store = await openStoreAt(url);
     await rawQuery(
-      url,
+      asRoot,
       `CREATE TRIGGER reject BEFORE INSERT ON pet FOR EACH ROW
         IF NEW.name = 'Tom' THEN SIGNAL SQLSTATE 'PT409'; END IF`,
     );
@@ -146,7 +172,7 @@ describe('a MariaDB server of its own', () => {
       const outcomes = await Promise.allSettled(['Tom', 'Max'].map((name) => store.pets.add(newPet({ name }))));
       expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     } finally {
-      await rawQuery(url, 'DROP TRIGGER reject');
+      await rawQuery(asRoot, 'DROP TRIGGER reject');
       await store.close();
     }
   });

@@ -9,7 +9,7 @@ import { readSettings } from '../../src/settings/settings.js';
 import { freshStore } from '../support/fresh-store.js';
 import { newPostgres, newStandby, TestServer } from '../support/servers.js';
 import { Service } from '../support/service.js';
-import { connectTo, withDatabase } from '../support/sql.js';
+import { connectTo, withDatabase, withParameter } from '../support/sql.js';
 import { openStoreAt, postgres, sqlite } from '../support/stores.js';
 import { until } from '../support/working-folder.js';
 import { describeApiKeyRepository } from './api-key-repository.contract.js';
@@ -112,10 +112,58 @@ describe('PostgreSQL', () => {
     await alter(`SET default_transaction_isolation = 'serializable'`);
     await alter(`SET client_encoding = 'LATIN1'`);
     await alter('SET default_transaction_deferrable = on');
+    await alter('SET array_nulls = off');
     const { pets } = await store.open();
     const added = await Promise.all(Array.from({ length: 20 }, (_, i) => pets.add(newPet({ name: `🐶 ${i}` }))));
     for (const { pet } of added) expect(await pets.find(pet.id)).toEqual(pet);
     await expect(pets.add(newPet(), idempotencyKey())).resolves.toMatchObject({ replayed: false });
+    const lists = Array.from({ length: 8 }, (_, i) =>
+      pets.list({ limit: i + 1, ...(i % 2 > 0 && { status: 'sold' }) }),
+    );
+    expect((await Promise.all(lists)).map((list) => list.length)).toEqual([1, 0, 3, 0, 5, 0, 7, 0]);
+  });
+
+  it.each([
+    [
+      'no schema that exists',
+      `SET search_path = nowhere`,
+      /names no schema that exists \(nowhere\)\. .*ALTER ROLE \w+ SET/,
+    ],
+    ['nothing', `SET search_path = ''`, /names no schema that exists \(""\)\. .*ALTER ROLE \w+ SET/],
+  ])('ends the start and fails the check if its search_path names %s', async (_what, setting, message) => {
+    await (await store.open()).close();
+    await alter(setting);
+    await expect(store.open()).rejects.toThrow(message);
+    expect(await checkStore(store.url)).toContainEqual({
+      name: 'database',
+      state: 'fail',
+      found: expect.stringMatching(message),
+    });
+  });
+
+  it.each<[what: string, sql: string, message: RegExp]>([
+    [
+      'use the schema of its search_path',
+      'CREATE SCHEMA private',
+      /may not use the schema private .*GRANT USAGE, CREATE ON SCHEMA/,
+    ],
+    [
+      'create tables',
+      'CREATE SCHEMA private; GRANT USAGE ON SCHEMA private TO guest',
+      /may not create tables .*GRANT USAGE, CREATE/,
+    ],
+  ])('ends the start and fails the check if the role may not %s', async (_what, sql, message) => {
+    await rawQuery(store.url, 'CREATE ROLE guest LOGIN; ALTER ROLE guest SET search_path = private').catch(
+      () => undefined,
+    );
+    for (const statement of sql.split('; ')) await rawQuery(store.url, statement);
+    const url = withParameter(store.url, 'user', 'guest');
+    await expect(openStoreAt(url)).rejects.toThrow(message);
+    expect(await checkStore(url)).toContainEqual({
+      name: 'database',
+      state: 'fail',
+      found: expect.stringMatching(message),
+    });
   });
 
   it('is migrated by one of several instances, whatever isolation it sets for its transactions', async () => {

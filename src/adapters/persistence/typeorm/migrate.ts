@@ -6,7 +6,7 @@ import { PersistentUrl } from '../../../settings/database-url.js';
 import { createDatabaseFile } from '../sqlite-file.js';
 import { withDatabaseNamed, dataSourceOptions, withSource } from './data-source.js';
 import { dialectOf } from './dialects/dialects.js';
-import { failureOf, prepareConnection } from './failures.js';
+import { failureOf, NotUsable, prepareConnection } from './failures.js';
 
 /** For how long a migration tries to lock its tables, and lets requests pass in between; in milliseconds. */
 const LOCK_TIMEOUT = 60_000;
@@ -35,6 +35,7 @@ export async function migrate(
   const dialect = dialectOf(source);
   const end = performance.now() + timeout;
   await prepareConnection(source.manager);
+  if ((await compareMigrations(source.manager)).pending.length > 0) await requireMigrationRights(source);
   while (true) {
     try {
       const name = await source.transaction(async (manager) => {
@@ -65,6 +66,12 @@ export async function requireRights(manager: EntityManager): Promise<void> {
     const names = columns.map(({ databaseName }) => databaseName).join();
     for (const statement of dialectOf(dataSource).rights?.(tableName, names) ?? []) await manager.query(statement);
   }
+}
+
+/** Rejects, as `migrate` would, if the role may not apply pending migrations. Changes nothing. */
+export async function requireMigrationRights(source: DataSource): Promise<void> {
+  const problem = await dialectOf(source).migrationProblem?.((statement) => source.query(statement));
+  if (problem) throw new NotUsable(problem);
 }
 
 /** The pending migrations, and a sentence if a newer release has applied others. */
@@ -114,7 +121,14 @@ export async function schemaFinding(source: DataSource): Promise<Finding> {
 async function differentTables({ options, entityMetadatas }: DataSource): Promise<string[]> {
   // TypeORM's own work on a schema expects integers of SQLite that are numbers.
   const plain = { ...options, prepareDatabase: undefined } as DataSourceOptions;
-  const { upQueries } = await withSource([plain], ({ driver }) => driver.createSchemaBuilder().log());
+  const { upQueries } = await withSource([plain], async (source) => {
+    const { driver } = source;
+    await prepareConnection(source.manager);
+    // As the server spells it, which may be in lower case only (lower_case_table_names): TypeORM compares the letters.
+    if (options.type === 'mariadb')
+      driver.database = (await source.query<{ name: string }[]>('SELECT DATABASE() AS name'))[0]?.name;
+    return driver.createSchemaBuilder().log();
+  });
   const changes = upQueries.map(({ query }) => query).filter((query) => !query.startsWith('DROP INDEX'));
   const names = entityMetadatas.map(({ tableName }) => tableName);
   return names.filter((name) => changes.some((query) => new RegExp(`\\b${name}\\b`).test(query)));

@@ -25,6 +25,11 @@ export interface Dialect {
   readonly examine: string;
   /** Statements that change nothing, and fail without a right that requests need; absent if `examine` tells. */
   rights?(table: string, columns: string): readonly string[];
+  /**
+   * Why the role may not apply pending migrations, and who may let it; null if it may. Changes nothing, and rejects
+   * with the error of the database if that says it better. Absent if `examine` tells.
+   */
+  migrationProblem?(query: <R>(statement: string) => Promise<R[]>): Promise<string | null>;
   /** Begins a transaction whose commit is durable. */
   readonly begin: string;
   /** Keeps other processes from migrating the schema until the transaction, or on MariaDB the connection, ends. */

@@ -1,6 +1,7 @@
 import { PoolConnection } from 'mysql2';
+import type { QueryFailedError } from 'typeorm';
 import { Dialect, insert } from './dialect.js';
-import { MISSING_TABLE_ADVICE, TLS_FAILURES } from './failure-rules.js';
+import { type DriverError, MISSING_TABLE_ADVICE, TLS_FAILURES } from './failure-rules.js';
 import { CREATED, replay } from './pet-insert.js';
 
 /** The shortest wait for a row besides none is a second, for which the rest of a batch would wait, too. */
@@ -20,9 +21,11 @@ export const mariadb: Dialect = {
    * tells, lacks that setting.
    */
   session: [
+    // An init_connect of the server may have set another character set, in which names would be lost.
+    'SET NAMES utf8mb4 COLLATE utf8mb4_bin',
     `SET SESSION autocommit = 1, completion_type = 'NO_CHAIN',
       lock_wait_timeout = 2, innodb_lock_wait_timeout = 2, unique_checks = 1, /*M! idle_transaction_timeout = 60, */
-      sql_safe_updates = 0, sql_select_limit = 18446744073709551615,
+      sql_safe_updates = 0, sql_big_selects = 1, sql_select_limit = 18446744073709551615,
       sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'`,
     // Not by its variable, which has another name from 11.1 on. READ COMMITTED fails with binlog_format=STATEMENT.
     'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE',
@@ -35,6 +38,8 @@ export const mariadb: Dialect = {
       WHEN CONCAT(@@global.read_only) <> 'OFF' THEN 'The server is read-only. The URL must lead to the primary.'
       WHEN @@innodb_flush_log_at_trx_commit <> 1
         THEN 'A 201 would not be on disk: innodb_flush_log_at_trx_commit must be 1.'
+      /*M! WHEN @@enforce_storage_engine <> 'InnoDB'
+        THEN 'The tables need InnoDB: enforce_storage_engine must be InnoDB, or not set.' */
     END AS problem`,
 
   rights: (table, columns) => [
@@ -43,6 +48,18 @@ export const mariadb: Dialect = {
     `UPDATE ${table} SET ${columns.split(',', 1)[0]} = NULL WHERE 1 = 0`,
     `DELETE FROM ${table} WHERE 1 = 0`,
   ],
+
+  async migrationProblem(query) {
+    // The right is checked before whether the table exists, which none of them does.
+    for (const probe of [
+      'ALTER TABLE petstore_absent RENAME TO petstore_absent_too',
+      'CREATE INDEX petstore_absent_index ON petstore_absent (id)',
+    ])
+      await query(probe).catch((error: QueryFailedError<DriverError>) => {
+        if (error.driverError.errno !== 1146) throw error;
+      });
+    return null;
+  },
 
   begin: 'START TRANSACTION',
   lockMigrations: `SELECT GET_LOCK(CONCAT('petstore-schema-', MD5(DATABASE())), 86400)`,

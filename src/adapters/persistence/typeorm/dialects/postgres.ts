@@ -29,6 +29,16 @@ const MISSING_RIGHTS = `SELECT string_agg(missing, ', ') FROM (
     UNION ALL SELECT 'USAGE ON pet_id_seq' WHERE NOT has_sequence_privilege(to_regclass('pet_id_seq'), 'USAGE')
   ) AS rights`;
 
+/** Selects why the role has no schema for its tables, which only its settings or another role can mend. */
+const MISSING_SCHEMA = `coalesce(
+    (SELECT format('The role %1$I may not use the schema %2$I of its search_path. An administrator grants it: '
+        'GRANT USAGE, CREATE ON SCHEMA %2$I TO %1$I.', current_user, nspname)
+      FROM pg_namespace, unnest(string_to_array(current_setting('search_path'), ',')) AS name
+      WHERE nspname = replace(trim(BOTH '" ' FROM name), '$user', current_user) LIMIT 1),
+    format('The search_path names no schema that exists (%s). The URL, the role or the database sets it; one that is '
+      'right: ALTER ROLE %I SET search_path = public.', nullif(current_setting('search_path'), ''), current_user)
+  )`;
+
 /** The pets of a status: `status = … AND id <= …`, in a form for which the planner cannot walk the whole table. */
 const ofStatus = (status: string, maxId: string) =>
   `FROM pet WHERE status >= ${status} AND (status, id) <= (${status}, ${maxId}) ORDER BY status DESC, id DESC`;
@@ -58,6 +68,7 @@ export const postgres: Dialect = {
       WHEN current_setting('server_encoding') <> 'UTF8' THEN
         concat('The encoding of the database is ', current_setting('server_encoding'), ', which cannot hold every ',
           'name exactly. Create another one: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.')
+      WHEN current_schema() IS NULL THEN ${MISSING_SCHEMA}
       ELSE coalesce(
         (SELECT format('The role %1$I lacks rights: %2$s. "Roles and rights" in docs/databases.md grants them.',
           current_user, missing) FROM (${MISSING_RIGHTS}) AS lacking (missing) WHERE missing IS NOT NULL),
@@ -67,6 +78,20 @@ export const postgres: Dialect = {
           FROM unnest(${TABLES}) AS name WHERE row_security_active(to_regclass(name)) HAVING count(*) > 0)
       )
     END AS problem`,
+
+  async migrationProblem(query) {
+    const [row] = await query<{ problem: string | null }>(`SELECT CASE
+      WHEN NOT has_schema_privilege(current_schema(), 'CREATE') THEN
+        format('The role %1$I may not create tables in the schema %2$I. The owner of the database runs "petstore '
+          'migrate", or an administrator grants it: GRANT USAGE, CREATE ON SCHEMA %2$I TO %1$I.',
+          current_user, current_schema())
+      WHEN EXISTS (SELECT FROM unnest(${TABLES}) AS name JOIN pg_class ON oid = to_regclass(name)
+          WHERE NOT pg_has_role(relowner, 'USAGE')) THEN
+        format('The role %I does not own the tables. The role that owns them migrates them: "petstore migrate".',
+          current_user)
+      END AS problem`);
+    return row?.problem ?? null;
+  },
 
   // A lock is waited for at most 2 seconds.
   begin: `START TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 2000; SELECT ${DURABLE}`,
@@ -126,14 +151,15 @@ export const postgres: Dialect = {
   // Of a union the server would plan each part: a sixth fewer requests per second.
   lists(columns, queries, bind) {
     const limits = queries.map((each) => each.limit);
-    const lists = [queries.map((each) => each.status), queries.map((each) => each.maxId), limits].map(bind);
+    // An empty text for all: with array_nulls=off, which a role may have set, a null would be the text NULL.
+    const lists = [queries.map((each) => each.status ?? ''), queries.map((each) => each.maxId), limits].map(bind);
     // Without a limit that it knows, the planner might read and sort the whole table.
     const most = bind(Math.max(...limits));
     return `SELECT pet.*, place - 1 AS place
       FROM unnest(${lists[0]}::text[], ${lists[1]}::bigint[], ${lists[2]}::int[])
         WITH ORDINALITY AS list (only_status, max_id, count, place),
       LATERAL (
-        (SELECT ${columns} FROM pet WHERE only_status IS NULL AND id <= max_id ORDER BY id DESC LIMIT ${most})
+        (SELECT ${columns} FROM pet WHERE only_status = '' AND id <= max_id ORDER BY id DESC LIMIT ${most})
         UNION ALL (SELECT ${columns} ${ofStatus('only_status', 'max_id')} LIMIT ${most}) LIMIT count
       ) AS pet`;
   },
@@ -158,11 +184,8 @@ export const postgres: Dialect = {
       ({ database, user }) =>
         `Create it: CREATE DATABASE "${database}" OWNER "${user}" ENCODING 'UTF8' TEMPLATE template0.`,
     ],
-    [
-      /^3F000/,
-      'misconfigured',
-      ({ user }) => `The role must have a schema in its search_path: GRANT USAGE ON SCHEMA public TO "${user}".`,
-    ],
+    // The schema was dropped while the service ran: a new connection says more.
+    [/^3F000/, 'misconfigured', () => 'The search_path of the role must name a schema that exists.'],
     [/^42501/, 'misconfigured', grant],
     [/^42P01/, 'misconfigured', () => MISSING_TABLE_ADVICE],
     // Every other SQLSTATE, that of a trigger's own too, unless it tells of the connection or the state of the server.

@@ -10,7 +10,7 @@ import { requireWritable } from '../../sqlite-file.js';
 import { dialectOf } from '../dialects/dialects.js';
 import { prepareConnection } from '../failures.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
-import { requireRights, schemaFinding, withDatabase } from '../migrate.js';
+import { compareMigrations, requireMigrationRights, requireRights, schemaFinding, withDatabase } from '../migrate.js';
 
 const UNENCRYPTED = warn(
   'encryption',
@@ -72,6 +72,8 @@ async function inspect(source: DataSource, url: PersistentUrl): Promise<Inspecti
   const columns = { digest: true, expiresAt: true, revokedAt: true } as const;
   const validKeys = async () =>
     (await source.manager.find(ApiKeySchema, { select: columns })).filter((key) => keyState(key) === 'valid').length;
+  const { pending } = await compareMigrations(source.manager);
+  if (pending.length > 0) await requireMigrationRights(source);
   // Before the first migration they have no table.
   if (schema.state === 'warn') return { findings, validKeys: await validKeys().catch(() => 0) };
   await requireRights(source.manager);
