@@ -27,13 +27,29 @@ export async function supervise(settings: Settings): Promise<void> {
   let backoff = MIN_BACKOFF;
   let isStopping = false;
 
+  const startLater = (why: string) => {
+    log.warn(`${why}; another starts in ${backoff / 1_000} s.`, 'cluster');
+    setTimeout(() => isStopping || fork(), backoff);
+    backoff = Math.min(2 * backoff, MAX_BACKOFF);
+  };
+  const fork = () => {
+    let why = 'no process';
+    try {
+      if (cluster.fork().process.pid !== undefined) return;
+    } catch (error) {
+      why = (error as Error).message;
+    }
+    // Too many processes or open files: no 'exit' follows.
+    startLater(`A worker could not be started (${why})`);
+  };
+
   const workers = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
 
   cluster.on('listening', (worker) => {
     backoff = MIN_BACKOFF;
     listened++;
     if (listened === WEB_CONCURRENCY) worker.send(ALL_LISTEN);
-    if (listened < WEB_CONCURRENCY && !isStopping) cluster.fork();
+    if (listened < WEB_CONCURRENCY && !isStopping) fork();
   });
   cluster.on('message', (worker, message) => {
     if (message === ACCEPTS_STOP && isStopping) worker.send(STOP);
@@ -49,9 +65,7 @@ export async function supervise(settings: Settings): Promise<void> {
     // Unless it was killed, the first worker has written why it could not start.
     if (listened === 0 && signal) log.error(`${what} before it listened.`, 'cluster');
     if (listened === 0) process.exit(1);
-    log.warn(`${what}; another starts in ${backoff / 1_000} s.`, 'cluster');
-    setTimeout(() => isStopping || cluster.fork(), backoff);
-    backoff = Math.min(2 * backoff, MAX_BACKOFF);
+    startLater(what);
   });
   shutdownOnSignal(log, settings, () => {
     isStopping = true;
@@ -64,5 +78,5 @@ export async function supervise(settings: Settings): Promise<void> {
     const { clusterMetrics, serveMetrics } = await import('../adapters/observability/metrics-server.js');
     await serveMetrics(METRICS_PORT, METRICS_HOST, clusterMetrics, (error) => log.error(error, 'metrics'));
   }
-  cluster.fork();
+  fork();
 }

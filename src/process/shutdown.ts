@@ -12,14 +12,19 @@ export const STOP = 'stop';
 export const ACCEPTS_STOP = 'accepts stop';
 
 /**
- * Calls `close` at the first SIGTERM, SIGINT or `STOP`, and exits with `process.exitCode` once it has resolved. A
- * SIGINT a second or more later exits at once, with 130.
+ * Calls `close` at the first SIGTERM, SIGINT or `STOP`, and exits with `process.exitCode` once it has resolved, or with
+ * 1 if it rejects. A SIGINT a second or more later exits at once, with 130.
  */
 export function shutdownOnSignal(log: Log, settings: Settings, close: () => Promise<unknown>): void {
   let begunAt: number | undefined;
   const shutDown = async (signal: NodeJS.Signals) => {
     if (cluster.isPrimary) announce(signal, log, settings);
-    await close();
+    try {
+      await close();
+    } catch (error) {
+      process.exitCode = 1;
+      log.error(error, 'shutdown');
+    }
     if (cluster.isPrimary) log.info('The pet store is closed.', { code: process.exitCode ?? 0 });
     process.exit();
   };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '../support/connection.js';
@@ -52,6 +53,17 @@ describe('a worker that crashes', () => {
     expect(await service.end('SIGTERM')).toBe(0);
     expect(service.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
     expect(service.lines.filter(({ msg }) => msg === 'The pet store is open.')).toHaveLength(1);
+  });
+
+  it('is replaced once it can be, though the machine has no file left to open for a while', async () => {
+    const service = await folder().serve(PRODUCTION);
+    const limit = (files: string) => execFileSync('prlimit', [`--pid=${service.pid}`, `--nofile=${files}:1024`]);
+    limit('10');
+    process.kill(service.workers[0]!, 'SIGKILL');
+    await until(() => service.log.includes('A worker could not be started'));
+    limit('1024');
+    await untilBothServe(service);
+    expect(await service.end('SIGTERM')).toBe(0);
   });
 
   it('makes the exit code 1 during a graceful shutdown, and is not replaced', async () => {

@@ -1,5 +1,5 @@
-import { expect, it } from '@jest/globals';
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { expect, it, jest } from '@jest/globals';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { Batcher } from '../../src/adapters/persistence/typeorm/batcher.js';
 import { DatabaseUnavailable, IdempotencyInProgress } from '../../src/application/errors.js';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
@@ -44,6 +44,17 @@ it('a batch has 256 items, and the trace of the first', async () => {
     [256, 0],
     [44, 256],
   ]);
+});
+
+it('a batch that fails in any way leaves the next one to run', async () => {
+  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', (_manager, items: readonly number[]) =>
+    Promise.resolve(items),
+  );
+  jest.spyOn(AsyncResource.prototype, 'runInAsyncScope').mockImplementationOnce(() => {
+    throw new Error('A hook of the runtime failed.');
+  });
+  await expect(batcher.add(1)).rejects.toThrow('A hook of the runtime failed.');
+  expect(await batcher.add(2)).toBe(2);
 });
 
 it('of a batch that an item fails, both halves are run again in parallel', async () => {

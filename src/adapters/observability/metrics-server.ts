@@ -62,7 +62,11 @@ export async function clusterMetrics(): Promise<string> {
     if (cluster.workers?.[id]) continue;
     latest.delete(id);
     const counts = metrics.filter(({ type }) => String(type) !== 'gauge');
-    exited = exited.then((sum) => AggregatorRegistry.aggregate([sum, counts]).getMetricsAsJSON());
+    const before = exited;
+    const after = before.then((sum) => AggregatorRegistry.aggregate([sum, counts]).getMetricsAsJSON());
+    // What cannot be added fails this request, and is left out of the next one.
+    exited = after.catch(() => before);
+    await after;
   }
   const running = [...latest.values()];
   return AggregatorRegistry.aggregate([await exited, ...running]).metrics();

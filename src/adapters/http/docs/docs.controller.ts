@@ -21,6 +21,9 @@ const FOLDERS: Readonly<Record<string, string>> = {
   'favicon-32x32.png': SWAGGER_UI,
 };
 
+/** No part of a file is offered: the page needs all of it, and an invalid range is ignored. */
+const OPTIONS = { acceptRanges: false };
+
 /** What the page may load: files of this service. What it may call is added. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
@@ -53,7 +56,7 @@ export class DocsController {
   @Get('docs')
   @Header('Referrer-Policy', 'no-referrer')
   page(@Res() response: Response): void {
-    response.set('Content-Security-Policy', this.policy).sendFile('page.html', { root: ASSETS });
+    response.set('Content-Security-Policy', this.policy).sendFile('page.html', { root: ASSETS, ...OPTIONS });
   }
 
   @Get('docs{/}')
@@ -65,7 +68,7 @@ export class DocsController {
   @Get(Object.keys(FOLDERS).map((name) => `docs/${name}`))
   file(@Req() { path }: Request, @Res() response: Response): void {
     const name = basename(path);
-    response.sendFile(name, { root: FOLDERS[name]! });
+    response.sendFile(name, { root: FOLDERS[name]!, ...OPTIONS });
   }
 
   @Get('openapi.json')

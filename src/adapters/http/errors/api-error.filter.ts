@@ -43,6 +43,8 @@ function apiErrorOf(error: unknown): ApiError {
   // Nest turns the errors of Express into HttpExceptions, too.
   const status = error instanceof HttpException ? error.getStatus() : 500;
   if (status === 404) return ApiError.of('route_not_found');
+  // Of a file of the docs page.
+  if (status === 412) return new ApiError('bad_request', 'The file has changed (RFC 9110, section 13.1).', [], status);
   return status < 500 ? new ApiError('bad_request', 'The request cannot be read.') : ApiError.of('internal_error');
 }
 

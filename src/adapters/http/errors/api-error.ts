@@ -8,11 +8,12 @@ import { type ErrorCode, ERRORS, type FixedCode } from './error-code.js';
 export const RETRY_AFTER: HeaderList = ['Retry-After', '1'];
 
 export class ApiError extends ClientError {
-  /** `message` is for people. */
+  /** `message` is for people. Only a response outside of `/v1` may have another status than that of its code. */
   constructor(
     readonly code: ErrorCode,
     message: string,
     readonly headers: HeaderList = [],
+    readonly status: number = ERRORS[code][0],
   ) {
     super(message);
   }
@@ -23,8 +24,7 @@ export class ApiError extends ClientError {
   }
 }
 
-export function sendError(response: ServerResponse, { code, message, headers }: ApiError): void {
-  const [status] = ERRORS[code];
+export function sendError(response: ServerResponse, { code, message, headers, status }: ApiError): void {
   sendJson(response, { status, body: JSON.stringify({ code, message, status }), headers });
 }
 

@@ -29,11 +29,12 @@ export async function closeGracefully(
   queues: ReadonlyMap<Socket, ConnectionQueue>,
   { STOP_DELAY, STOP_TIMEOUT }: Settings,
 ): Promise<void> {
-  if (server.listening) await delay(STOP_DELAY);
   // The rest of the time is for the database, the traces and the log. By default a request of the last moment has a
-  // second to arrive, and eight to wait for the database.
+  // second to arrive, and eight to wait for the database. Before anything is waited for: however late the event loop
+  // is, this timer ends before that of the process, so that the exit code is right.
   const time = STOP_TIMEOUT - STOP_DELAY;
-  const timeout = setTimeout(() => cutOff(queues), Math.max(0.8 * time, time - 500));
+  const timeout = setTimeout(() => cutOff(queues), STOP_DELAY + Math.max(0.8 * time, time - 500));
+  if (server.listening) await delay(STOP_DELAY);
   await untilShortTurn();
   // The `close` of an HTTP server would close kept-alive connections at once, with the requests on their way.
   const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));

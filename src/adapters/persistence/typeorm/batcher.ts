@@ -59,7 +59,17 @@ export class Batcher<Item, Result> {
   private async flush(): Promise<void> {
     if (this.inFlight >= this.maxInFlight) return;
     this.inFlight++;
-    await endOfNextTurn();
+    try {
+      await endOfNextTurn();
+      await this.runNext();
+    } finally {
+      this.inFlight--;
+      if (this.pending.length > 0) void this.flush();
+    }
+  }
+
+  /** Processes those that are pending, as many as a batch may have. */
+  private async runNext(): Promise<void> {
     const firstDeadline = this.pending[0]?.deadline ?? 0;
     const end = this.pending.findIndex(({ deadline }) => Math.abs(deadline - firstDeadline) > DEADLINE_SPREAD);
     const all = this.pending.splice(0, end < 0 ? MAX_BATCH : Math.min(end, MAX_BATCH));
@@ -68,9 +78,11 @@ export class Batcher<Item, Result> {
     const batch = all.filter(({ deadline }) => deadline > now);
     const latest = Math.max(...batch.map(({ deadline }) => deadline));
     // A batch belongs to the trace of its first item.
-    await batch[0]?.trace.runInAsyncScope(() => this.run(batch, latest));
-    this.inFlight--;
-    if (this.pending.length > 0) void this.flush();
+    try {
+      await batch[0]?.trace.runInAsyncScope(() => this.run(batch, latest));
+    } catch (error) {
+      for (const { reject } of batch) reject(error as Error);
+    }
   }
 
   /** Processes a batch, and settles its items. */
