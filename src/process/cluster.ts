@@ -35,7 +35,11 @@ export async function supervise(settings: Settings): Promise<void> {
   const fork = () => {
     let why = 'no process';
     try {
-      if (cluster.fork().process.pid !== undefined) return;
+      const worker = cluster.fork();
+      // A message to a worker that has just exited fails; 'exit' follows.
+      worker.on('error', () => undefined);
+      if (worker.isConnected()) return;
+      delete cluster.workers?.[worker.id];
     } catch (error) {
       why = (error as Error).message;
     }
@@ -54,8 +58,6 @@ export async function supervise(settings: Settings): Promise<void> {
   cluster.on('message', (worker, message) => {
     if (message === ACCEPTS_STOP && isStopping) worker.send(STOP);
   });
-  // A message to a worker that has just exited fails; 'exit' follows.
-  cluster.on('fork', (worker) => worker.on('error', () => undefined));
   cluster.on('exit', (worker: Worker, code: number | null, signal: string | null) => {
     if (isStopping) {
       if (code || (signal && signal !== 'SIGTERM' && signal !== 'SIGINT')) process.exitCode = 1;
