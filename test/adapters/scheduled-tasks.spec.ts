@@ -1,60 +1,66 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { MemoryApiKeyRepository } from '../../src/adapters/persistence/memory/memory-api-key.repository.js';
-import { MemoryPetRepository } from '../../src/adapters/persistence/memory/memory-pet.repository.js';
 import { ScheduledTasks } from '../../src/adapters/scheduled-tasks.js';
+import { DatabaseUnavailable } from '../../src/application/errors.js';
 import { Authenticator } from '../../src/application/keys/authenticator.js';
-import { PetService } from '../../src/application/pets/pet.service.js';
 import { laterTurn } from '../support/fresh-store.js';
+import { newKey } from '../stores/api-key-repository.contract.js';
 
-const MINUTE = 60_000;
-
-const pets = new MemoryPetRepository();
-const service = new PetService(pets);
 const keys = new MemoryApiKeyRepository();
+const readConfigured = jest.fn(() => ['a-configured-key']);
+let warn: ReturnType<typeof spyOnWarnings>;
+let authenticator: Authenticator;
 let tasks: ScheduledTasks;
-const deletions = jest.spyOn(pets, 'deleteIdempotencyKeys');
+
+const spyOnWarnings = () => jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
-  deletions.mockClear();
-  tasks = new ScheduledTasks(new Authenticator(keys, () => []), service);
+  warn = spyOnWarnings();
+  authenticator = new Authenticator(keys, readConfigured);
+  tasks = new ScheduledTasks(authenticator);
   tasks.onModuleInit();
 });
 
 afterEach(async () => {
   await tasks.onApplicationShutdown();
   jest.useRealTimers();
+  jest.restoreAllMocks();
 });
 
-/** How many deletions have begun after so many more minutes. */
-async function deletionsAfter(minutes: number): Promise<number> {
-  for (let i = 0; i < minutes; i++) {
-    jest.advanceTimersByTime(MINUTE);
+/** The tasks of so many rounds of five seconds. */
+async function pass(rounds = 1): Promise<void> {
+  for (let i = 0; i < rounds; i++) {
+    jest.advanceTimersByTime(5_000);
     await laterTurn();
   }
-  return deletions.mock.calls.length;
 }
 
-const create = (key?: string) =>
-  service.create({ name: 'Bella', categoryId: 1n }, key ? { scope: 'a', key } : undefined);
-
-it('send the database nothing without work, but delete expired idempotency keys once an hour', async () => {
-  const others = [jest.spyOn(keys, 'recordUses'), jest.spyOn(pets, 'check')];
-  await create();
-  expect(await deletionsAfter(59)).toBe(0);
-  expect(await deletionsAfter(1)).toBe(1);
-  for (const other of others) expect(other).not.toHaveBeenCalled();
+it('send the database nothing without work', async () => {
+  const record = jest.spyOn(keys, 'recordUses');
+  await pass(10);
+  expect(record).not.toHaveBeenCalled();
 });
 
-it('delete expired idempotency keys within a minute after a create with one, once at a time', async () => {
-  await create('one');
-  expect(await deletionsAfter(2)).toBe(1);
-  let end = (): void => undefined;
-  deletions.mockImplementationOnce(() => new Promise((resolve) => (end = () => resolve(0))));
-  await create('two');
-  expect(await deletionsAfter(1)).toBe(2);
-  await create('three');
-  expect(await deletionsAfter(2)).toBe(2);
-  end();
-  expect(await deletionsAfter(2)).toBe(3);
+it('go on after a failure to store the uses of keys, which the log has unless the database says why', async () => {
+  const record = jest.spyOn(keys, 'recordUses');
+  record.mockRejectedValueOnce(new Error('Locked.')).mockRejectedValueOnce(new DatabaseUnavailable('Down.'));
+  authenticator.noteUse(newKey());
+  await pass(3);
+  expect(record).toHaveBeenCalledTimes(3);
+  expect(await keys.uses()).toHaveLength(1);
+  expect(warn.mock.calls).toEqual([['Storing the uses of API keys failed: Locked.']]);
+});
+
+it('go on with the configured keys that were valid while they cannot be read, which the log has once', async () => {
+  readConfigured.mockImplementation(() => {
+    throw new Error('API_KEYS_FILE is gone.');
+  });
+  await pass(3);
+  expect(authenticator.hasConfigured).toBe(true);
+  expect(warn.mock.calls).toEqual([[expect.stringMatching(/^API_KEYS_FILE is gone\. .* remain valid\.$/)]]);
+  readConfigured.mockImplementation(() => []);
+  await pass();
+  expect(authenticator.hasConfigured).toBe(false);
 });

@@ -1,7 +1,6 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import Libsql from 'libsql';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
-import { PetRepository } from '../../src/application/pets/pet-repository.port.js';
 import { expectError } from '../support/error-body.js';
 import { newPetJson } from '../support/fields.js';
 import { Service } from '../support/service.js';
@@ -67,17 +66,6 @@ describe('the Idempotency-Key header', () => {
     expectError(await service.add('{}', headers), 'missing_field');
     expect((await service.add(newPetJson(), headers)).status).toBe(201);
   });
-});
-
-it('Idempotency-Keys are deleted once they have expired', async () => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'setTimeout'] });
-  const service = await Service.start();
-  await service.add(newPetJson(), { 'Idempotency-Key': 'expiring' });
-  jest.setSystemTime(Date.now() + 86_400_000);
-  await jest.advanceTimersByTimeAsync(60_000);
-  expect(await service.app.get(PetRepository).deleteIdempotencyKeys()).toBe(0);
-  jest.useRealTimers();
-  await service.stop();
 });
 
 it('one request more than MAX_WAITING is 503 at once', async () => {

@@ -1,28 +1,35 @@
 import { expect, it, jest } from '@jest/globals';
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { Batcher } from '../../src/adapters/persistence/typeorm/batcher.js';
+import { RowsDiscarded } from '../../src/adapters/persistence/typeorm/failures.js';
 import { DatabaseUnavailable, IdempotencyInProgress } from '../../src/application/errors.js';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
+import { Executor } from '../../src/adapters/persistence/typeorm/executor.js';
 
-/** A database that runs all work; `batches` receives the deadline of each. */
-function databaseWith(batches: unknown[] = []): Database {
+/** Runs all work on no database; `batches` receives the deadline of each. */
+function executorWith(batches: unknown[] = []): Executor {
   const database = {
     dialect: { isServer: false },
-    admit: (work: (deadline: number) => unknown, deadline = Infinity) => work(deadline),
-    run: (...[, , work, deadline]: [string, string, (manager: undefined) => Promise<unknown[]>, number]) => {
+    run: (_kind: string, work: (manager: undefined) => Promise<unknown[]>, deadline: number) => {
       batches.push(deadline);
       return work(undefined);
     },
+    logFailure: () => undefined,
   };
-  return database as unknown as Database;
+  return new Executor(database as unknown as Database, { STATEMENT_TIMEOUT: 60_000, MAX_WAITING: 1_000 });
 }
+
+type Run<Item> = (manager: unknown, items: readonly Item[]) => Promise<readonly Item[]>;
+
+const batcherOf = <Item>(run: Run<Item>, batches?: unknown[]) =>
+  new Batcher<Item, Item>(executorWith(batches), { kind: 'read', summary: 'SELECT pet', run });
 
 it('a batch rejects items past their deadline, and has the latest of deadlines within a second', async () => {
   const now = performance.now();
   const [earlier, later, other] = [now + 9_000, now + 9_999, now + 10_500];
   const batches: unknown[] = [];
   const read = (_manager: unknown, items: readonly string[]) => Promise.resolve(items);
-  const batcher = new Batcher(databaseWith(batches), 'read', 'SELECT pet', read);
+  const batcher = batcherOf(read, batches);
   const deadlines = [now - 1, earlier, later, other];
   const [late, ...results] = deadlines.map((deadline) => batcher.add(String(deadline), deadline));
   await expect(late).rejects.toThrow(DatabaseUnavailable);
@@ -37,7 +44,7 @@ it('a batch has 256 items, and the trace of the first', async () => {
     batches.push([items.length, trace.getStore()]);
     return Promise.resolve(items.map((item) => -item));
   };
-  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', read);
+  const batcher = batcherOf(read);
   const adding = Array.from({ length: 300 }, (_item, i) => trace.run(i, () => batcher.add(i)));
   expect(await Promise.all(adding)).toEqual(adding.map((_result, i) => -i));
   expect(batches).toEqual([
@@ -47,9 +54,7 @@ it('a batch has 256 items, and the trace of the first', async () => {
 });
 
 it('a batch that fails in any way leaves the next one to run', async () => {
-  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', (_manager, items: readonly number[]) =>
-    Promise.resolve(items),
-  );
+  const batcher = batcherOf((_manager, items: readonly number[]) => Promise.resolve(items));
   jest.spyOn(AsyncResource.prototype, 'runInAsyncScope').mockImplementationOnce(() => {
     throw new Error('A hook of the runtime failed.');
   });
@@ -64,7 +69,7 @@ it('of a batch that an item fails, both halves are run again in parallel', async
     if (items.length > 1) return Promise.reject(new IdempotencyInProgress());
     return items[0] === 'x' ? running : Promise.resolve(items);
   };
-  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', write);
+  const batcher = batcherOf(write);
   const [x, a] = ['x', 'a'].map((item) => batcher.add(item));
   expect(await a).toBe('a');
   finish(['x']);
@@ -75,10 +80,25 @@ it('a batch that an item fails is halved until that item fails alone, in the ord
   const batches: unknown[] = [];
   const write = (_manager: unknown, items: readonly string[]) => {
     batches.push(items.join(''));
-    return items.includes('x') ? Promise.reject(new IdempotencyInProgress()) : Promise.resolve(items);
+    return items.includes('x') ? Promise.reject(new RowsDiscarded('One of them.')) : Promise.resolve(items);
   };
-  const batcher = new Batcher(databaseWith(), 'read', 'SELECT pet', write);
+  const batcher = batcherOf(write);
   const outcomes = await Promise.allSettled(['a', 'b', 'x', 'c'].map((item) => batcher.add(item)));
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   expect(batches).toEqual(['abxc', 'ab', 'xc', 'x', 'c']);
+});
+
+it('an item whose key is held is tried again beside the others, for a second and a half', async () => {
+  let tries = 0;
+  const write = (_manager: unknown, items: readonly string[]) =>
+    items.includes('x') && (items.length > 1 || ++tries < 4)
+      ? Promise.reject(new IdempotencyInProgress())
+      : Promise.resolve(items);
+  const batcher = batcherOf(write);
+  expect(await Promise.all(['x', 'a'].map((item) => batcher.add(item)))).toEqual(['x', 'a']);
+  expect(tries).toBe(4);
+  const begun = performance.now();
+  tries = -Infinity;
+  await expect(batcher.add('x')).rejects.toThrow(IdempotencyInProgress);
+  expect(performance.now() - begun).toBeGreaterThan(1_400);
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PersistentUrl } from '../../src/settings/database-url.js';
 import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
+import { Executor } from '../../src/adapters/persistence/typeorm/executor.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { readSettings } from '../../src/settings/settings.js';
 import { Proxy } from '../support/proxy.js';
@@ -151,10 +152,8 @@ describe('a MariaDB server of its own', () => {
     const settings = readSettings({ DATABASE_URL: url });
     const database = new Database(settings.DATABASE_URL as PersistentUrl, settings, () => undefined);
     await database.open();
-    await expect(database.run('transaction', '', () => Promise.resolve(), performance.now())).rejects.toThrow(
-      'in time',
-    );
-    const { pet } = await new TypeOrmPetRepository(database).add(newPet());
+    await expect(database.run('transaction', () => Promise.resolve(), performance.now())).rejects.toThrow('in time');
+    const { pet } = await new TypeOrmPetRepository(new Executor(database, settings), () => undefined).add(newPet());
     // The end of its connection rolls back what is not committed.
     await database.close();
     expect(await rawQuery(asRoot, `SELECT count(*) FROM pet WHERE id = ${pet.id}`)).toEqual([[1]]);

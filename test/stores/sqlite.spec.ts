@@ -20,6 +20,7 @@ import { readSettings } from '../../src/settings/settings.js';
 import { openDatabase } from '../../src/adapters/persistence/persistence.module.js';
 import { PersistentUrl } from '../../src/settings/database-url.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
+import { Executor } from '../../src/adapters/persistence/typeorm/executor.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
@@ -47,8 +48,8 @@ describe('SQLite', () => {
   it('is unavailable, once, if a transaction was left open, and loses nothing afterwards', async () => {
     const settings = readSettings({ DATABASE_URL: store.url });
     const database = new Database(settings.DATABASE_URL as PersistentUrl, settings, () => undefined);
-    await database.run('autocommit', '', (manager) => manager.query('BEGIN'));
-    const pets = new TypeOrmPetRepository(database);
+    await database.run('autocommit', (manager) => manager.query('BEGIN'), Infinity);
+    const pets = new TypeOrmPetRepository(new Executor(database, settings), () => undefined);
     await expect(pets.add(newPet())).rejects.toThrow(DatabaseUnavailable);
     const { pet } = await pets.add(newPet());
     await database.close();

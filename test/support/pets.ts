@@ -1,3 +1,6 @@
+import { dataSourceOptions, withSource } from '../../src/adapters/persistence/typeorm/data-source.js';
+import { clearExpiredKeys } from '../../src/adapters/persistence/typeorm/pets/pet-table.js';
+import { databaseUrl, persistent } from '../../src/settings/database-url.js';
 import { IdempotencyKey, PetRepository } from '../../src/application/pets/pet-repository.port.js';
 import { NewPet, Pet } from '../../src/domain/pets/pet.js';
 import { rawQuery } from '../stores/raw-query.js';
@@ -26,4 +29,15 @@ export async function addAll(pets: PetRepository, news: readonly NewPet[]): Prom
   const added: Pet[] = [];
   for (const each of news) added.push((await pets.add(each)).pet);
   return added;
+}
+
+/** Clears the expired idempotency keys of a database, as the service does every hour; resolves to their number. */
+export async function clearKeys(url: string): Promise<number> {
+  if (url === 'memory:') return 0;
+  const options = dataSourceOptions(persistent(databaseUrl('DATABASE_URL', url)));
+  return withSource(options, async ({ manager }) => {
+    let cleared = 0;
+    for (let some; (some = await clearExpiredKeys(manager)) > 0;) cleared += some;
+    return cleared;
+  });
 }

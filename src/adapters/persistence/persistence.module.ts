@@ -46,13 +46,16 @@ export async function openDatabase(
   if (url.engine === 'memory')
     return { pets: new MemoryPetRepository(), keys: new MemoryApiKeyRepository(), close: () => Promise.resolve() };
   const { Database } = await import('./typeorm/database.js');
+  const { Executor } = await import('./typeorm/executor.js');
   const { TypeOrmApiKeyRepository } = await import('./typeorm/keys/typeorm-api-key.repository.js');
   const { TypeOrmPetRepository } = await import('./typeorm/pets/typeorm-pet.repository.js');
-  const database = new Database(url, limits, report, observers);
+  const database = new Database(url, limits, report);
   await database.open();
-  return {
-    pets: new TypeOrmPetRepository(database),
-    keys: new TypeOrmApiKeyRepository(database),
-    close: () => database.close(),
+  const executor = new Executor(database, limits, observers);
+  const pets = new TypeOrmPetRepository(executor, report);
+  const close = async () => {
+    pets.close();
+    await database.close();
   };
+  return { pets, keys: new TypeOrmApiKeyRepository(executor), close };
 }

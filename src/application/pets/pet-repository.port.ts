@@ -69,7 +69,4 @@ export abstract class PetRepository {
    * 1.5 seconds. Concurrent calls share one query.
    */
   abstract check(): Promise<void>;
-
-  /** Deletes a batch of the idempotency keys whose lifetime is over; resolves to 0 if none was left. */
-  abstract deleteIdempotencyKeys(): Promise<number>;
 }

@@ -31,9 +31,6 @@ export type SentIdempotencyKey = Pick<IdempotencyKey, 'scope' | 'key'>;
  * deadline at the latest; see `PetRepository`.
  */
 export class PetService {
-  /** Whether idempotency keys were sent since the last deletion of expired ones. */
-  hasNewIdempotencyKeys = false;
-
   constructor(private readonly pets: PetRepository) {}
 
   /** Lists a page; rejects with `CursorRejected` if the cursor is invalid or belongs to another filter. */
@@ -56,7 +53,6 @@ export class PetService {
     deadline?: number,
   ): Promise<Added> {
     const pet = { ...sent, status: sent.status ?? DEFAULT_STATUS };
-    if (key) this.hasNewIdempotencyKeys = true;
     return this.pets.add(pet, key && { ...key, fingerprint: fingerprint(pet) }, deadline);
   }
 
@@ -75,12 +71,6 @@ export class PetService {
   /** See `PetRepository.check`. */
   check(): Promise<void> {
     return this.pets.check();
-  }
-
-  /** Deletes a batch of the idempotency keys that no request can replay; resolves to whether it deleted any. */
-  async deleteExpiredIdempotencyKeys(): Promise<boolean> {
-    this.hasNewIdempotencyKeys = false;
-    return (await this.pets.deleteIdempotencyKeys()) > 0;
   }
 }
 

@@ -2,14 +2,11 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { createHash } from 'node:crypto';
 import { MemoryPetRepository } from '../../../src/adapters/persistence/memory/memory-pet.repository.js';
 import { CursorRejected } from '../../../src/application/errors.js';
-import { IDEMPOTENCY_KEY_LIFETIME } from '../../../src/application/pets/pet-repository.port.js';
 import { fingerprint, PageQuery, PetService, writeCursor } from '../../../src/application/pets/pet.service.js';
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.js';
 import { NewPet, Pet, PET_STATUSES, PetStatus } from '../../../src/domain/pets/pet.js';
-import { setWallClock } from '../../support/wall-clock.js';
 
 const BELLA = { name: 'Bella', categoryId: 1n };
-const KEY = { scope: 'a'.repeat(64), key: 'one' };
 
 describe('PetService', () => {
   let repository: MemoryPetRepository;
@@ -79,14 +76,6 @@ describe('PetService', () => {
     for (const bad of [...changed, ...ends, `0${cursor}`, `${cursor}=`, '', '1', 'null', 'x'.repeat(10_000)]) {
       await expect(service.list({ limit: 1, cursor: bad })).rejects.toThrow(CursorRejected);
     }
-  });
-
-  it('deletes idempotency keys that have expired, and says whether there were any', async () => {
-    await service.create(BELLA, KEY);
-    expect(await service.deleteExpiredIdempotencyKeys()).toBe(false);
-    setWallClock(Date.now() + IDEMPOTENCY_KEY_LIFETIME);
-    expect(await service.deleteExpiredIdempotencyKeys()).toBe(true);
-    expect(await service.deleteExpiredIdempotencyKeys()).toBe(false);
   });
 });
 

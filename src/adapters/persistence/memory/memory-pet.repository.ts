@@ -13,14 +13,15 @@ export class MemoryPetRepository extends PetRepository {
   /** The pet with the id n stands at n − 1. */
   private readonly pets: Pet[] = [];
 
-  /** By scope and key, with the pet that was added. */
+  /** By scope and key, with the pet that was added; the oldest first. */
   private readonly keys = new Map<string, { readonly fingerprint: string; readonly at: number; readonly pet: Pet }>();
 
   // Not declared async if nothing is awaited: the answer is there, and one promise carries it.
   add(newPet: NewPet, key?: IdempotencyKey): Promise<Added> {
     const name = key && `${key.scope} ${key.key}`;
+    this.deleteExpiredKeys();
     const earlier = name && this.keys.get(name);
-    if (earlier && !hasExpired(earlier)) {
+    if (earlier) {
       if (earlier.fingerprint !== key.fingerprint) return Promise.reject(new IdempotencyKeyReused());
       return Promise.resolve({ pet: earlier.pet, replayed: true });
     }
@@ -52,13 +53,10 @@ export class MemoryPetRepository extends PetRepository {
     return Promise.resolve();
   }
 
-  deleteIdempotencyKeys(): Promise<number> {
-    const expired = [...this.keys].filter(([, key]) => hasExpired(key));
-    for (const [name] of expired) this.keys.delete(name);
-    return Promise.resolve(expired.length);
+  private deleteExpiredKeys(): void {
+    for (const [name, { at }] of this.keys) {
+      if (at > Date.now() - IDEMPOTENCY_KEY_LIFETIME) return;
+      this.keys.delete(name);
+    }
   }
-}
-
-function hasExpired({ at }: { readonly at: number }): boolean {
-  return at <= Date.now() - IDEMPOTENCY_KEY_LIFETIME;
 }

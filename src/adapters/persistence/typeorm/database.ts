@@ -1,12 +1,10 @@
 import { resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { DatabaseUnavailable, databaseTimedOut, UsageError } from '../../../application/errors.js';
 import { quoted } from '../../../application/texts.js';
 import { databaseTimeout, withTimeout } from '../timeout.js';
 import type { Settings } from '../../../settings/settings.js';
 import { OncePerTurn } from '../../event-loop.js';
-import { Observers } from '../../observability/observers.js';
 import { locationOf, PersistentUrl, SqliteUrl } from '../../../settings/database-url.js';
 import { collectGarbage, createDatabaseFile, OpenFiles } from '../sqlite-file.js';
 import { dataSourceOptions, openDataSource, untilClosed, withSource } from './data-source.js';
@@ -19,9 +17,6 @@ import { compareMigrations, migrate, requireRights } from './migrate.js';
 /** How often what SQLite has committed is moved from its log into its file, in milliseconds. */
 const CHECKPOINT_INTERVAL = 60_000;
 
-/** How often a read is retried after a connection has failed: others of the pool may fail too. */
-const READ_RETRIES = 3;
-
 export type DatabaseLimits = Pick<Settings, 'STATEMENT_TIMEOUT' | 'MAX_WAITING'> & {
   /** Whether only reads follow: then the schema stays as it is, and must be that of this release. */
   readonly readsOnly?: boolean;
@@ -31,10 +26,7 @@ export type WorkKind = 'read' | 'autocommit' | 'transaction';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 
-/**
- * A database that is opened on demand. It bounds every wait, retries what may be retried, and rejects with
- * `DatabaseUnavailable` otherwise. Errors that are a statement's own fault pass through.
- */
+/** A database that is opened on demand: two pools of connections, and the state that says whether it is usable. */
 export class Database {
   readonly dialect: Dialect;
   /** Separate pools: writes that wait for locks must not block reads. Set by `connect`. */
@@ -46,7 +38,6 @@ export class Database {
   private readonly timeout: number;
   private readonly state: DatabaseState;
   private lastWrite: Promise<unknown> = Promise.resolve();
-  private pending = 0;
   /** Of SQLite. To read it takes a tenth of the time of a cached response. */
   private latestVersion: OncePerTurn<number> | undefined;
   /** Those of SQLite. */
@@ -59,7 +50,6 @@ export class Database {
     url: PersistentUrl,
     private readonly limits: DatabaseLimits,
     private readonly report: (message: string) => void,
-    private readonly observers = new Observers(),
   ) {
     this.state = new DatabaseState(() => this.connect().catch((error) => this.failToConnect(error)), report);
     this.url = createDatabaseFile(url);
@@ -85,33 +75,27 @@ export class Database {
     }
   }
 
-  /** Runs work of a request with a deadline; rejects at once if too many are pending, which would fill the memory. */
-  async admit<T>(
-    work: (deadline: number) => Promise<T>,
-    deadline = performance.now() + this.timeout,
-    maxWaiting = this.limits.MAX_WAITING,
-  ): Promise<T> {
-    try {
-      if (this.pending >= maxWaiting)
-        throw new DatabaseUnavailable(`${maxWaiting} requests wait for the database already (MAX_WAITING).`);
-      this.pending++;
-      const running = work(deadline);
-      const settled = () => void this.pending--;
-      void running.then(settled, settled);
-      return await withTimeout(deadline - performance.now(), running);
-    } catch (error) {
-      if (error instanceof DatabaseUnavailable) this.state.logFailure(error);
-      throw error;
-    }
+  /**
+   * Runs work on a connection, on SQLite after the writes before it. On a server the connection is closed at the
+   * deadline, on the clock of `performance.now()`; the statement may still be executed.
+   */
+  async run<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
+    await this.state.open();
+    if (kind === 'read' || this.dialect.isServer) return this.runOnConnection(kind, work, deadline);
+    // One write after the other, as all share one connection.
+    const running = this.lastWrite.then(() => this.runOnConnection(kind, work, deadline));
+    this.lastWrite = running.catch(() => undefined);
+    return running;
   }
 
-  /**
-   * Runs work, if need be several times: see `consequenceOf`. Without a deadline, admits it as a request of its own.
-   * The summary, such as `SELECT pet`, is for the observers.
-   */
-  run<T>(kind: WorkKind, summary: string, work: Work<T>, deadline?: number): Promise<T> {
-    if (deadline === undefined) return this.admit((until) => this.run(kind, summary, work, until));
-    return this.observers.query(summary, () => this.runWithRetries(kind, work, deadline));
+  /** What requests are told of an error; the log says which database it is and what it has said. */
+  unavailable(error: unknown): DatabaseUnavailable {
+    return new DatabaseUnavailable(failureMessage(this.url, error));
+  }
+
+  /** See `DatabaseState.logFailure`. */
+  logFailure(error: DatabaseUnavailable): void {
+    this.state.logFailure(error);
   }
 
   /** See `PetRepository.version`. */
@@ -156,67 +140,6 @@ export class Database {
     if (!this.dialect.isServer) await collectGarbage();
   }
 
-  /** Runs work, after each error again for as long as `consequenceOf` says so and there is time. */
-  private async runWithRetries<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      let hasBegun = false;
-      const begin: Work<T> = (manager) => {
-        hasBegun = true;
-        return work(manager);
-      };
-      try {
-        await this.state.open();
-        return await this.runInOrder(kind, begin, deadline);
-      } catch (error) {
-        const consequence = this.consequenceOf(error, kind, hasBegun, attempt);
-        if (consequence === 'throw') throw error;
-        if (consequence === 'unavailable' || performance.now() + consequence >= deadline) throw this.unavailable(error);
-        await delay(consequence);
-      }
-    }
-  }
-
-  /**
-   * What an error means for work that has begun, or failed before its first statement: to retry it after so many
-   * milliseconds, that the database is unavailable, or to throw the error.
-   */
-  private consequenceOf(
-    error: unknown,
-    kind: WorkKind,
-    hasBegun: boolean,
-    attempt: number,
-  ): number | 'unavailable' | 'throw' {
-    if (error instanceof DatabaseUnavailable) return 'throw';
-    switch (failureOf(this.dialect, error)) {
-      case 'conflict':
-        return 5;
-      case 'rowLocked':
-        return 50;
-      case 'unavailable': {
-        // Nothing was sent: a server that starts, wakes up or is full may accept the next connection.
-        const isConnecting = this.dialect.isServer && !hasBegun && !(error instanceof NotUsable);
-        if (isConnecting) return Math.min(25 * 2 ** attempt, 1_000);
-        // Nothing was changed: other connections of the pool may work.
-        return kind === 'read' && attempt <= READ_RETRIES ? 50 : 'unavailable';
-      }
-      case 'misconfigured':
-        return 'unavailable';
-      default:
-        // A statement is wrong; what fails before it is never the fault of a request.
-        return hasBegun ? 'throw' : 'unavailable';
-    }
-  }
-
-  /** Runs work at once or, on SQLite, after the writes before it. */
-  private runInOrder<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
-    if (kind === 'read' || this.dialect.isServer) return this.runOnConnection(kind, work, deadline);
-    // One write after the other, as all share one connection.
-    const running = this.lastWrite.then(() => this.runOnConnection(kind, work, deadline));
-    this.lastWrite = running.catch(() => undefined);
-    return running;
-  }
-
-  /** Runs work on a connection. On a server, closes it at the deadline; the statement may still be executed. */
   private async runOnConnection<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     const runner = (kind === 'read' ? this.reads : this.writes)!.createQueryRunner();
     const connection = (await asConnectFailure(runner.connect()).catch((error) => this.failToConnect(error))) as object;
@@ -275,10 +198,6 @@ export class Database {
   private checkpointLater(): void {
     if (!this.dialect.isServer)
       this.checkpointTimer ??= setTimeout(() => void this.checkpoint(), CHECKPOINT_INTERVAL).unref();
-  }
-
-  private unavailable(error: unknown): DatabaseUnavailable {
-    return new DatabaseUnavailable(failureMessage(this.url, error));
   }
 
   /** Rethrows an error of connecting. If only the operator can mend it, pauses further attempts. */

@@ -16,6 +16,9 @@ export class NotUsable extends UsageError {}
 /** A trigger or a rule has discarded rows of an INSERT. */
 export class RowsDiscarded extends Error {}
 
+/** The sequence of ids was moved past those of rows that had been inserted with their ids. */
+export class IdsSkipped extends Error {}
+
 /** Prepares a new connection; rejects with `NotUsable` if the service cannot use its server. */
 export async function prepareConnection(manager: EntityManager): Promise<Examination> {
   const dialect = dialectOf(manager.dataSource);
@@ -53,6 +56,7 @@ export function isAboutEncryption(error: unknown, isEncrypted: boolean): boolean
 
 /** What an error means; undefined if the statement is wrong, or the error is not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure {
+  if (error instanceof IdsSkipped) return 'conflict';
   if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
   if (!(error instanceof QueryFailedError)) return undefined;
   const [, failure] = ruleOf(dialect, error as QueryFailedError<DriverError>) ?? [undefined, 'unavailable' as const];

@@ -1,4 +1,4 @@
-import type { Statement } from './dialects/dialects.js';
+import type { WriteSql } from './dialects/dialects.js';
 
 /** How many rows are read at a time. */
 export const ROWS_AT_A_TIME = 500;
@@ -6,7 +6,7 @@ export const ROWS_AT_A_TIME = 500;
 export type StoredRow = Readonly<Record<string, string | bigint | number | null>>;
 
 /** Runs a statement on a database. */
-export type Run = (statement: Statement) => Promise<StoredRow[]>;
+export type Run = (writeSql: WriteSql) => Promise<StoredRow[]>;
 
 /** The rows of a table, some at a time, in the order of its primary key. */
 export async function* rowsOf(

@@ -11,12 +11,12 @@ export function dialectOf({ options: { type } }: DataSource): Dialect {
   return DIALECTS[type === 'better-sqlite3' ? 'sqlite' : (type as 'postgres' | 'mariadb')];
 }
 
-/** Returns a statement in the dialect of a database, and binds its parameters in the order of the text. */
-export type Statement = (bind: BindParameter, dialect: Dialect) => string;
+/** Writes a statement in the dialect of a database, and binds its parameters in the order of the text. */
+export type WriteSql = (bind: BindParameter, dialect: Dialect) => string;
 
-export function query<Row>(manager: EntityManager, statement: Statement): Promise<Row[]> {
+export function query<Row>(manager: EntityManager, writeSql: WriteSql): Promise<Row[]> {
   const parameters: unknown[] = [];
   const { dataSource } = manager;
   const bind = (value: unknown) => dataSource.driver.createParameter('', parameters.push(value) - 1);
-  return manager.query<Row[]>(statement(bind, dialectOf(dataSource)), parameters);
+  return manager.query<Row[]>(writeSql(bind, dialectOf(dataSource)), parameters);
 }

@@ -1,8 +1,7 @@
 import { PoolConnection } from 'mysql2';
 import type { QueryFailedError } from 'typeorm';
-import { Dialect, insert } from './dialect.js';
+import { CREATED, type Dialect, insertSql, replay } from './dialect.js';
 import { type DriverError, MISSING_TABLE_ADVICE, TLS_FAILURES } from './failure-rules.js';
-import { CREATED, replay } from './pet-insert.js';
 
 /** The shortest wait for a row besides none is a second, for which the rest of a batch would wait, too. */
 const WITHOUT_WAIT = 'SET STATEMENT innodb_lock_wait_timeout = 0 FOR';
@@ -56,7 +55,7 @@ export const mariadb: Dialect = {
       'CREATE INDEX petstore_absent_index ON petstore_absent (id)',
     ])
       await query(probe).catch((error: QueryFailedError<DriverError>) => {
-        if (error.driverError.errno !== 1146) throw error;
+        if (error.driverError?.errno !== 1146) throw error;
       });
     return null;
   },
@@ -76,7 +75,7 @@ export const mariadb: Dialect = {
 
   now: NOW,
   insertPets(pets, bind) {
-    const added = insert('pet', pets, bind, ({ request_key }) => ({
+    const added = insertSql('pet', pets, bind, ({ request_key }) => ({
       requested_at: request_key === null ? 'NULL' : NOW,
     }));
     const update = replay('pet', (column) => `VALUES(${column})`);

@@ -1,9 +1,8 @@
 import type { Client } from 'pg';
 import type { QueryFailedError } from 'typeorm';
 import type { ServerUrl } from '../../../../settings/database-url.js';
-import type { Dialect } from './dialect.js';
+import { CREATED, type Dialect, NEW_ROW, ON_CONFLICT } from './dialect.js';
 import { DriverError, MISSING_TABLE_ADVICE, TLS_FAILURES } from './failure-rules.js';
-import { CREATED, NEW_ROW, ON_CONFLICT } from './pet-insert.js';
 
 /** How to grant the right that a statement lacks, other than those on tables, which `examine` names. */
 function grant({ user }: ServerUrl, { driverError: { message } }: QueryFailedError<DriverError>): string {

@@ -1,6 +1,5 @@
 import Libsql from 'libsql';
-import { Dialect, insert } from './dialect.js';
-import { CREATED, ON_CONFLICT } from './pet-insert.js';
+import { CREATED, type Dialect, insertSql, ON_CONFLICT } from './dialect.js';
 
 const NOW = `CAST(unixepoch('subsec') * 1000 AS integer)`;
 
@@ -22,7 +21,7 @@ export const sqlite: Dialect = {
 
   now: NOW,
   insertPets(pets, bind) {
-    const added = insert('pet AS old', pets, bind, ({ request_key }) => ({
+    const added = insertSql('pet AS old', pets, bind, ({ request_key }) => ({
       requested_at: request_key === null ? 'NULL' : NOW,
     }));
     return `${added} ${ON_CONFLICT} RETURNING ${CREATED.join(', ')}`;

@@ -3,7 +3,7 @@ import { NameTaken } from '../../../../application/errors.js';
 import { addUse, ApiKeyRepository, KeyUse } from '../../../../application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../../../domain/keys/api-key.js';
 import { Batcher } from '../batcher.js';
-import { Database } from '../database.js';
+import type { Executor } from '../executor.js';
 import { failureOf } from '../failures.js';
 import { ApiKeySchema, KeyUseSchema, StoredApiKey } from './api-key.schema.js';
 
@@ -11,10 +11,10 @@ import { ApiKeySchema, KeyUseSchema, StoredApiKey } from './api-key.schema.js';
 export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   private readonly finds: Batcher<string, ApiKey | undefined>;
 
-  constructor(private readonly database: Database) {
+  constructor(private readonly executor: Executor) {
     super();
     // On SQLite every write invalidates the cache of the Authenticator: all clients look their keys up again at once.
-    this.finds = new Batcher(database, 'read', 'SELECT api_key', findAll);
+    this.finds = new Batcher(executor, { kind: 'read', summary: 'SELECT api_key', run: findKeys });
   }
 
   async add(key: ApiKey, confirm?: () => Promise<void>): Promise<void> {
@@ -23,7 +23,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
       await confirm?.();
     });
     // A copy of the file, which is often made of a service that has just been set up, must have the key.
-    await this.database.checkpoint();
+    await this.executor.database.checkpoint();
   }
 
   find(digest: string, deadline?: number): Promise<ApiKey | undefined> {
@@ -31,14 +31,14 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   list(): Promise<ApiKey[]> {
-    return this.database.run('read', 'SELECT api_key', async (manager) => {
+    return this.executor.run('read', 'SELECT api_key', async (manager) => {
       const stored = await manager.find(ApiKeySchema, { order: { createdAt: 'ASC', digest: 'ASC' } });
       return stored.map(toKey);
     });
   }
 
   revoke(digest: string, at: Date): Promise<void> {
-    return this.database.run('transaction', 'UPDATE api_key', async (manager) => {
+    return this.executor.run('transaction', 'UPDATE api_key', async (manager) => {
       await manager.update(ApiKeySchema, { digest, revokedAt: IsNull() }, { revokedAt: at, activeName: null });
     });
   }
@@ -63,7 +63,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   recordUses(uses: readonly KeyUse[]): Promise<void> {
     // In one order everywhere, so that instances do not deadlock.
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
-    return this.database.run('transaction', 'UPDATE key_use', async (manager) => {
+    return this.executor.run('transaction', 'UPDATE key_use', async (manager) => {
       const rows = manager.getRepository(KeyUseSchema);
       const withoutCalls = inOrder.map((use) => ({ ...use, getPetCalls: 0 }));
       // Inserts the missing rows, and locks the others.
@@ -76,28 +76,28 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
   }
 
   uses(): Promise<KeyUse[]> {
-    return this.database.run('read', 'SELECT key_use', (manager) => manager.getRepository(KeyUseSchema).find());
+    return this.executor.run('read', 'SELECT key_use', (manager) => manager.getRepository(KeyUseSchema).find());
   }
 
   version(): number | undefined {
-    return this.database.version();
+    return this.executor.database.version();
   }
 
   /** Runs work that gives a name to a valid key, which no other key that is valid now may have. */
   private async claimName<T>(name: string, now: Date, work: (keys: Repository<StoredApiKey>) => Promise<T>) {
     try {
-      return await this.database.run('transaction', 'INSERT api_key', async (manager) => {
+      return await this.executor.run('transaction', 'INSERT api_key', async (manager) => {
         const keys = manager.getRepository(ApiKeySchema);
         await keys.update({ activeName: name, expiresAt: LessThanOrEqual(now) }, { activeName: null });
         return work(keys);
       });
     } catch (error) {
-      throw failureOf(this.database.dialect, error) === 'duplicate' ? new NameTaken(name) : error;
+      throw failureOf(this.executor.database.dialect, error) === 'duplicate' ? new NameTaken(name) : error;
     }
   }
 }
 
-async function findAll(manager: EntityManager, digests: readonly string[]): Promise<(ApiKey | undefined)[]> {
+async function findKeys(manager: EntityManager, digests: readonly string[]): Promise<(ApiKey | undefined)[]> {
   const found = await manager.getRepository(ApiKeySchema).findBy({ digest: In([...new Set(digests)]) });
   const keys = new Map(found.map((stored) => [stored.digest, toKey(stored)]));
   return digests.map((digest) => keys.get(digest));

@@ -3,7 +3,7 @@ import { UsageError } from '../../../../application/errors.js';
 import { PersistentUrl } from '../../../../settings/database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
 import { withDatabaseNamed } from '../data-source.js';
-import { Dialect, insert } from '../dialects/dialect.js';
+import { Dialect, insertSql } from '../dialects/dialect.js';
 import { dialectOf, query } from '../dialects/dialects.js';
 import { rowsOf, Run } from '../rows.js';
 import { migrate, requireSchema, withDatabase } from '../migrate.js';
@@ -53,7 +53,7 @@ async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run, ta
   const columns = table.columns.map(({ databaseName }) => databaseName);
   const key = table.primaryColumns.map(({ databaseName }) => databaseName);
   for await (const rows of rowsOf(onSource, tableName, columns, key))
-    await onTarget((bind) => insert(tableName, rows, bind));
+    await onTarget((bind) => insertSql(tableName, rows, bind));
   const [read, written] = [await countRows(onSource, tableName), await countRows(onTarget, tableName)];
   if (read !== written)
     throw new UsageError(
