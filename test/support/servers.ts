@@ -301,6 +301,7 @@ const INTEGRATION: readonly Requirement[] = [
   { program: 'python3', install: 'python3-minimal' },
   { program: 'openssl', install: 'openssl' },
   { program: 'pgbouncer', install: 'pgbouncer', folders: SBIN },
+  { program: 'prometheus', install: 'prometheus' },
 ];
 
 /** What the system tests run besides. */
