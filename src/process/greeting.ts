@@ -32,14 +32,13 @@ export async function greet(app: INestApplicationContext, address: string, setti
       greeting(
         `Key:  ${text} (shown only once)`,
         `Keep: export KEY=${text}`,
-        `Try:  curl -i -H 'Authorization: Bearer ${text}' ${base}/pets`,
+        // In a second terminal, behind the line above; with the key itself it would have more than 80 columns.
+        `Try:  curl -i -H "Authorization: Bearer $KEY" ${base}/pets`,
       ),
     );
   try {
     if (await keys?.createFirst(show).catch(ignoreUnavailable)) return;
-    await standardOutput.print(
-      greeting(`Keys: "npx --no petstore keys list" lists the stored ones, "npx --no ${CREATE_KEY}" creates another.`),
-    );
+    await standardOutput.print(greeting('Keys: npx --no petstore keys list', `      npx --no ${CREATE_KEY}`));
   } catch (error) {
     // Whoever reads the output may go; a key that nobody has seen does not exist.
     if (!(error instanceof OutputFailed)) throw error;

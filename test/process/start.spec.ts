@@ -9,9 +9,10 @@ const folder = freshFolder();
 
 it('the built program starts, serves and stops, and shows a key at the first start only', async () => {
   const first = await folder().serve({ LOG_LEVEL: 'debug' });
-  const [, key, url] = /^Try: +curl -i -H 'Authorization: Bearer (\S+)' (\S+)$/m.exec(first.log) as unknown as string[];
+  const { key } = first;
   expect(key).toMatch(/^pets_[0-9A-Za-z]{36}$/);
-  expect(first.key).toBe(key);
+  expect(first.log).toContain(`\nKeep: export KEY=${key}\n`);
+  const [, url] = /^Try: +curl -i -H "Authorization: Bearer \$KEY" (\S+)$/m.exec(first.log) as unknown as string[];
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
   const created = await fetch(url as string, { method: 'POST', headers, body: newPetJson() });
   expect([created.status, await created.text()]).toEqual([201, petJson(1)]);
@@ -25,6 +26,9 @@ it('the built program starts, serves and stops, and shows a key at the first sta
   expect([list.status, await list.text()]).toEqual([200, `[${petJson(1)}]`]);
   expect(await second.end('SIGTERM')).toBe(0);
   expect(second.key).toBeUndefined();
+  const greetings = (first.log + second.log).match(/^(?:The pet store is open|[A-Z][a-z]{2,3}:| {6}npx) .*$/gm)!;
+  expect(greetings).toHaveLength(9);
+  expect(greetings.filter((line) => line.length > 80)).toEqual([]);
   // The text of a key is shown once, in the greeting, and is written to no log and no file.
   const greeting = /^(?:Key|Keep|Try): .*$/gm;
   expect(first.log.match(greeting)).toHaveLength(3);
