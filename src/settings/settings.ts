@@ -186,6 +186,11 @@ export function prepareEnvironment(): void {
   for (const name of ['PGOPTIONS', 'PGREPLICATION']) delete process.env[name];
 }
 
+/** Whether a terminal cannot move its cursor, as in an editor. */
+export function isDumbTerminal(): boolean {
+  return process.env.TERM === 'dumb';
+}
+
 /**
  * Reads one setting, for a command that needs no others: one of those may be wrong. Throws `UsageError` with one line
  * that names the variable. If it is empty, the default counts.

@@ -97,10 +97,10 @@ export function describeLocks(kind: StoreKind): void {
       const other = await transaction('SELECT count(*) FROM api_key');
       const [[id] = []] = await other.query(`SELECT ${isPostgres ? 'pg_backend_pid()' : 'connection_id()'}`);
       const url = databaseUrl('DATABASE_URL', store.url) as PersistentUrl;
-      const failing = withDatabase(url, (source) => migrate(source, undefined, 0));
+      const failing = withDatabase(url, (source) => migrate(source, undefined, undefined, 0));
       await expect(failing).rejects.toThrow(new RegExp(` ${String(id)}\\D.* may hold`));
       const applied: string[] = [];
-      const migrating = withDatabase(url, (source) => migrate(source, (name) => applied.push(name)));
+      const migrating = withDatabase(url, (source) => migrate(source, undefined, (name) => applied.push(name)));
       while ((await session.query(waiting)).length === 0) await delay(50);
       await session.query('SELECT count(*) FROM api_key');
       await other.query('ROLLBACK');

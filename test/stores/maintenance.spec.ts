@@ -147,16 +147,19 @@ describe('backup and restore', () => {
 
   it('restore rejects databases that are written to while they are copied', async () => {
     await backup(store.url, target);
-    const { copyFileSync: copyFile } = fs;
-    const writeTo = (file: string) =>
-      jest.spyOn(fs, 'copyFileSync').mockImplementation((from, to) => {
-        copyFile(from, to);
-        // As a checkpoint does.
-        if (from === file) utimesSync(from, new Date(), new Date());
-      });
-    writeTo(target);
+    // As a checkpoint does.
+    const touch = (file: fs.PathLike) => utimesSync(file, new Date(), new Date());
+    const { copyFileSync: copyFile, createReadStream } = fs;
+    const reading = jest.spyOn(fs, 'createReadStream').mockImplementation((from, options) => {
+      touch(from);
+      return createReadStream(from, options);
+    });
     await expect(restore(store.url, target)).rejects.toThrow('is in use');
-    writeTo(fileOf(store.url));
+    reading.mockRestore();
+    jest.spyOn(fs, 'copyFileSync').mockImplementation((from, to) => {
+      copyFile(from, to);
+      touch(from);
+    });
     jest.spyOn(fs, 'linkSync').mockImplementation(() => {
       throw new Error('EPERM');
     });

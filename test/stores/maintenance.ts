@@ -3,6 +3,7 @@ import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
 import { collectGarbage } from '../../src/adapters/persistence/sqlite-file.js';
 import { makeBackup, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
+import { Progress } from '../../src/application/progress.js';
 import type { Finding } from '../../src/application/finding.js';
 import { SETTINGS } from '../../src/settings/settings.js';
 import { fileOf } from './raw-query.js';
@@ -17,17 +18,17 @@ export async function checkStore(url: string, configuredKeys = 0): Promise<Findi
 /** `petstore copy` */
 export function copy(from: string, to: string): Promise<Contents> {
   const [source, target] = [databaseUrl('--from', from), databaseUrl('--to', to)] as [PersistentUrl, PersistentUrl];
-  return asCommand(copyDatabase(source, target));
+  return asCommand(copyDatabase(source, target, new Progress()));
 }
 
 /** `petstore backup` */
 export function backup(url: string, target: string): Promise<Contents> {
-  return asCommand(makeBackup(fileOf(url), target));
+  return asCommand(makeBackup(fileOf(url), target, new Progress()));
 }
 
 /** `petstore restore` */
 export function restore(url: string, source: string): ReturnType<typeof restoreBackup> {
-  return asCommand(restoreBackup(fileOf(url), source));
+  return asCommand(restoreBackup(fileOf(url), source, new Progress()));
 }
 
 /** Closes the connections of a command, as the end of its process does. */

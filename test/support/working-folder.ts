@@ -30,11 +30,42 @@ export class WorkingFolder {
 
   /** Runs a command to its end, with these variables in its environment and no others. */
   async run(args: readonly string[], variables: Variables = {}, output: 'pipe' | number = 'pipe'): Promise<Outcome> {
-    const child = this.spawn(args, variables, output);
-    const out = child.stdout ? textOf(child.stdout) : () => '';
-    const err = textOf(child.stderr);
+    return outcomeOf(this.spawn(args, variables, output));
+  }
+
+  /** Runs a command until a condition holds, and ends it by a signal, as Ctrl-C does. */
+  async interrupt(
+    args: readonly string[],
+    condition: () => boolean | Promise<boolean>,
+    variables: Variables = {},
+    signal: NodeJS.Signals = 'SIGINT',
+  ): Promise<Outcome> {
+    const child = this.spawn(args, variables, 'pipe');
+    const outcome = outcomeOf(child);
+    await until(condition);
+    child.kill(signal);
+    return outcome;
+  }
+
+  /**
+   * Runs a command on a terminal of 80 columns, and resolves to what that got. Presses Ctrl-C once a condition holds of
+   * what it has got so far.
+   */
+  async onTerminal(args: readonly string[], isEnough: (got: string) => boolean = () => false) {
+    const line = [process.execPath, join(this.program, 'src', 'main.js'), ...args].map((each) => `'${each}'`).join(' ');
+    const child = spawn('script', ['-qec', `stty cols 80; exec ${line}`, '/dev/null'], {
+      cwd: this.path,
+      env: { PATH: process.env.PATH, TERM: 'xterm' },
+    });
+    const got = textOf(child.stdout);
+    const press = () => {
+      if (!isEnough(got())) return;
+      child.stdout.off('data', press);
+      child.stdin.write('\u0003');
+    };
+    child.stdout.on('data', press);
     const [code] = (await once(child, 'close')) as [number | null];
-    return { code, out: out(), err: err() };
+    return { code, got: got() };
   }
 
   /** What a command prints; throws if it fails, or writes to standard error more than which database it may change. */
@@ -93,6 +124,12 @@ export class WorkingFolder {
 /** What a command writes to standard error without the line that says which database it may change. */
 export function withoutDatabase(err: string): string {
   return err.replace(/^(?:New d|D)atabase: .*\n/m, '');
+}
+
+async function outcomeOf(child: ChildProcess): Promise<Outcome> {
+  const [out, err] = [textOf(child.stdout), textOf(child.stderr)];
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, out: out(), err: err() };
 }
 
 /** The service in a process of its own. */

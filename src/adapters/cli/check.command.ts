@@ -3,6 +3,7 @@ import { UsageError } from '../../application/errors.js';
 import { fail, type Finding, ok, warn } from '../../application/finding.js';
 import { misspeltSettings, readSettings, settingFindings, type Settings } from '../../settings/settings.js';
 import type { Output } from './output.js';
+import { QUIET, withProgress } from './progress.js';
 import { plural, table } from './text.js';
 
 /** Adds `check`. */
@@ -11,8 +12,12 @@ export function addCheckCommand(petstore: Command, { print }: Output): void {
     .command('check')
     .description('check the settings, the database and the keys; change nothing')
     .option('--verbose', 'print the checks that passed, too')
-    .action(async ({ verbose }: { verbose?: true }) => {
-      const findings = await check();
+    .option(...QUIET)
+    .action(async ({ verbose, quiet }: { verbose?: true; quiet?: true }) => {
+      const findings = await withProgress(quiet, (progress) => {
+        progress.begin({ name: 'Checking', ifInterrupted: 'Nothing was changed.' });
+        return check();
+      });
       const printed = findings.filter(({ state }) => verbose ?? state !== 'ok');
       const rows = printed.map(({ state, name, found, advice }) => [
         state,

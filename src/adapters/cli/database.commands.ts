@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
+import type { Progress } from '../../application/progress.js';
 import { persistent, type PersistentUrl } from '../../settings/database-url.js';
 import { configuredDatabase, databaseUrlOf } from '../../settings/settings.js';
 import { noteDatabase } from './open-database.js';
 import type { Output } from './output.js';
+import { QUIET, withProgress } from './progress.js';
 import { plural } from './text.js';
 
 const URL_OR_VARIABLE = 'in the form of DATABASE_URL, or the environment variable that has it';
@@ -15,13 +17,16 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
   petstore
     .command('migrate')
     .description('run the pending migrations of the database schema, as serve does')
-    .action(async () => {
+    .option(...QUIET)
+    .action(async ({ quiet }: { quiet?: true }) => {
       const { migrate, withDatabase } = await import('../persistence/typeorm/migrate.js');
       const url = configuredDatabase();
       noteDatabase(output, url);
       const applied: string[] = [];
+      const run = (progress: Progress) =>
+        withDatabase(url, (source) => migrate(source, progress, (name) => applied.push(name)));
       try {
-        await withDatabase(url, (source) => migrate(source, (name) => applied.push(name)));
+        await withProgress(quiet, run);
         if (applied.length === 0) await print('The schema is up to date.');
       } finally {
         // Those before one that failed, too.
@@ -34,11 +39,12 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
     .description('copy all pets and keys into an empty database, with their ids, and verify the copy')
     .requiredOption('--from <source>', `the source, ${URL_OR_VARIABLE}; nothing may write to it meanwhile`)
     .requiredOption('--to <target>', `the target, ${URL_OR_VARIABLE}; it must exist and be empty`)
-    .action(async ({ from, to }: { from: string; to: string }) => {
+    .option(...QUIET)
+    .action(async ({ from, to, quiet }: { from: string; to: string; quiet?: true }) => {
       const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
       const [source, target] = [urlOf('--from', from), urlOf('--to', to)];
       noteDatabase(output, target);
-      const { pets, keys } = await copyDatabase(source, target);
+      const { pets, keys } = await withProgress(quiet, (progress) => copyDatabase(source, target, progress));
       await print(`Copied ${plural(pets, 'pet')} and ${plural(keys, 'key')}.`);
       await print('Set DATABASE_URL to the new database and start the service.');
     });
@@ -47,9 +53,11 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
     .command('backup')
     .description('back up the SQLite database, while the service runs or not, and verify the backup')
     .argument('<file>', 'the backup; the file must not exist')
-    .action(async (file: string) => {
+    .option(...QUIET)
+    .action(async (file: string, { quiet }: { quiet?: true }) => {
       const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
-      const { pets, keys } = await makeBackup(sqliteFile(configuredDatabase()), file);
+      const database = sqliteFile(configuredDatabase());
+      const { pets, keys } = await withProgress(quiet, (progress) => makeBackup(database, file, progress));
       await print(`Backed up ${plural(pets, 'pet')} and ${plural(keys, 'key')} to ${file}.`);
     });
 
@@ -57,12 +65,14 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
     .command('restore')
     .description('verify a backup and replace the SQLite database with it; stop the service first')
     .argument('<file>', 'the backup; it is not changed')
-    .action(async (file: string) => {
+    .option(...QUIET)
+    .action(async (file: string, { quiet }: { quiet?: true }) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
       const url = configuredDatabase();
       const database = resolve(sqliteFile(url));
       noteDatabase(output, url);
-      const { pets, keys, kept } = await restoreBackup(database, file);
+      const restore = (progress: Progress) => restoreBackup(database, file, progress);
+      const { pets, keys, kept } = await withProgress(quiet, restore);
       await print(`Restored ${plural(pets, 'pet')} and ${plural(keys, 'key')} from ${file} to ${database}.`);
       if (kept !== undefined) await print(`The previous database is kept in ${kept}.`);
     });

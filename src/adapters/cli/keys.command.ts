@@ -13,9 +13,10 @@ export function addKeysCommand(petstore: Command, output: Output): void {
   async function withKeys<T>(
     access: 'create' | 'change' | 'read',
     use: (keys: ApiKeyService) => Promise<T>,
+    quiet?: boolean,
   ): Promise<T> {
     try {
-      return await withOpenDatabase(access, output, ({ keys }) => use(new ApiKeyService(keys)));
+      return await withOpenDatabase(access, output, ({ keys }) => use(new ApiKeyService(keys)), quiet);
     } catch (error) {
       if (!(error instanceof KeyNotIdentified)) throw error;
       throw new UsageError(`${error.message} "petstore keys list" lists all keys.`);
@@ -41,7 +42,7 @@ export function addKeysCommand(petstore: Command, output: Output): void {
     .option('--expires <duration>', 'lifetime of the key, such as 90d, 12h or 30m (default: never expires)', duration)
     .option('--quiet', 'print the key only', false)
     .action(async ({ name, expires, quiet }: { name: string; expires?: number; quiet: boolean }) => {
-      await withKeys('create', (keys) => keys.create(name, expires, (issued) => show(issued, quiet)));
+      await withKeys('create', (keys) => keys.create(name, expires, (issued) => show(issued, quiet)), quiet);
     });
 
   keys
@@ -51,13 +52,13 @@ export function addKeysCommand(petstore: Command, output: Output): void {
     .option('--overlap <duration>', 'how long the old key stays valid, such as 7d or 30m (default: 24h)', duration)
     .option('--quiet', 'print the key only', false)
     .action(async (which: string, { overlap = duration('24h'), quiet }: { overlap?: number; quiet: boolean }) => {
-      await withKeys('change', (keys) =>
+      const rotate = (keys: ApiKeyService) =>
         keys.rotate(which, overlap, (issued) => {
           const { name, prefix, expiresAt } = issued.old;
           const heading = `Renamed the old key (${prefix}) to "${name}"; it expires on ${format(expiresAt)}.\n`;
           return show(issued, quiet, heading);
-        }),
-      );
+        });
+      await withKeys('change', rotate, quiet);
     });
 
   keys

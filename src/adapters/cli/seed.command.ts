@@ -1,8 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { PetService } from '../../application/pets/pet.service.js';
+import type { Progress } from '../../application/progress.js';
 import { PET_STATUSES } from '../../domain/pets/pet.js';
+import type { OpenDatabase } from '../persistence/persistence.module.js';
 import { withOpenDatabase } from './open-database.js';
 import type { Output } from './output.js';
+import { QUIET } from './progress.js';
 import { plural } from './text.js';
 
 /** How many sample pets are created at a time: they share commits. */
@@ -14,14 +17,19 @@ export function addSeedCommand(petstore: Command, output: Output): void {
     .command('seed')
     .description('create sample pets')
     .requiredOption('--count <n>', 'how many pets to create', count)
-    .action(async ({ count }: { count: number }) => {
-      await withOpenDatabase('create', output, async ({ pets }) => {
+    .option(...QUIET)
+    .action(async ({ count, quiet }: { count: number; quiet?: true }) => {
+      const create = async ({ pets }: OpenDatabase, progress: Progress) => {
+        const ifInterrupted = `The pets created so far stay, and up to ${BATCH} more. Run it again for the others.`;
+        progress.begin({ name: 'Creating', amount: { unit: 'pets', total: count }, ifInterrupted });
         const service = new PetService(pets);
         for (let done = 0; done < count; done += BATCH) {
           const size = Math.min(BATCH, count - done);
           await Promise.all(Array.from({ length: size }, (_, i) => service.create(samplePet(done + i + 1))));
+          await progress.advance(size);
         }
-      });
+      };
+      await withOpenDatabase('create', output, create, quiet);
       await output.print(`Created ${plural(count, 'pet')}.`);
     });
 }

@@ -1,6 +1,7 @@
 import { DynamicModule, Logger, Module, OnApplicationShutdown } from '@nestjs/common';
 import { ApiKeyRepository } from '../../application/keys/api-key-repository.port.js';
 import { PetRepository } from '../../application/pets/pet-repository.port.js';
+import { PAUSE, Progress } from '../../application/progress.js';
 import { Observers } from '../observability/observers.js';
 import { DatabaseUrl } from '../../settings/database-url.js';
 import { MemoryApiKeyRepository } from './memory/memory-api-key.repository.js';
@@ -22,7 +23,13 @@ export class PersistenceModule implements OnApplicationShutdown {
   constructor(private readonly database: OpenDatabase) {}
 
   static forUrl(url: DatabaseUrl, limits: DatabaseLimits): DynamicModule {
-    const open = (observers: Observers) => openDatabase(url, limits, (message) => logger.warn(message), observers);
+    const open = (observers: Observers) => {
+      const progress = new Progress();
+      // In the log, a migration at the start has a line as often as one of `petstore migrate` without a terminal.
+      const timer = setInterval(() => progress.name && logger.warn(progress.toString()), PAUSE);
+      const opening = openDatabase(url, { ...limits, progress }, (message) => logger.warn(message), observers);
+      return opening.finally(() => clearInterval(timer));
+    };
     const providers = [
       { provide: OpenDatabase, useFactory: open, inject: [Observers] },
       { provide: PetRepository, useFactory: ({ pets }: OpenDatabase) => pets, inject: [OpenDatabase] },

@@ -16,7 +16,7 @@ import { MoveIdempotencyKeys1795824001000 } from './migrations/1795824001000-mov
 import { petSchema } from './pets/pet-table.js';
 
 /** How long a statement of a command waits for the lock of another process on a SQLite file, in milliseconds. */
-const SQLITE_TIMEOUT = 5_000;
+export const SQLITE_TIMEOUT = 5_000;
 
 /**
  * After which silence of a server TCP probes it, in milliseconds: by default two hours, in which a gateway may have

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { DatabaseUnavailable, databaseTimedOut, UsageError } from '../../../application/errors.js';
+import type { Progress } from '../../../application/progress.js';
 import { quoted } from '../../../application/texts.js';
 import { databaseTimeout, withTimeout } from '../timeout.js';
 import type { Settings } from '../../../settings/settings.js';
@@ -20,6 +21,8 @@ const CHECKPOINT_INTERVAL = 60_000;
 export type DatabaseLimits = Pick<Settings, 'STATEMENT_TIMEOUT' | 'MAX_WAITING'> & {
   /** Whether only reads follow: then the schema stays as it is, and must be that of this release. */
   readonly readsOnly?: boolean;
+  /** What migrations tell how far they are. */
+  readonly progress?: Progress;
 };
 
 export type WorkKind = 'read' | 'autocommit' | 'transaction';
@@ -223,7 +226,7 @@ export class Database {
     const deadline = performance.now() + this.timeout;
     // Migrations run on a connection of their own, whose statements have no time limit.
     if (await this.runOnConnection('autocommit', isPending, deadline))
-      await withSource(dataSourceOptions(this.url), (source) => migrate(source));
+      await withSource(dataSourceOptions(this.url), (source) => migrate(source, this.limits.progress));
     await this.checkpoint();
     if (this.url.engine === 'sqlite') {
       // At the latest with its first read a connection opens the log, which stays the same as long as it is open.

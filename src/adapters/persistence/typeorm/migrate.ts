@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, DataSourceOptions, EntityManager, MigrationExecutor } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
 import { fail, Finding, ok, warn } from '../../../application/finding.js';
+import { Progress } from '../../../application/progress.js';
 import { PersistentUrl } from '../../../settings/database-url.js';
 import { createDatabaseFile } from '../sqlite-file.js';
 import { withDatabaseNamed, dataSourceOptions, withSource } from './data-source.js';
@@ -11,6 +12,9 @@ import { failureOf, NotUsable, prepareConnection } from './failures.js';
 /** For how long a migration tries to lock its tables, and lets requests pass in between; in milliseconds. */
 const LOCK_TIMEOUT = 60_000;
 const LOCK_PAUSE = 1_000;
+
+/** How often a server is asked for its progress, in milliseconds. */
+const ASK_PAUSE = 1_000;
 
 /** Opens a database for a command, with its schema as it is. If it fails, rejects with `UsageError`, which names it. */
 export async function withDatabase<T>(
@@ -29,8 +33,40 @@ export async function withDatabase<T>(
  */
 export async function migrate(
   source: DataSource,
+  progress = new Progress(),
   applied: (name: string) => void = () => undefined,
   timeout = LOCK_TIMEOUT,
+): Promise<void> {
+  const ended = new AbortController();
+  const asking = askServer(source, progress, ended.signal).catch(() => undefined);
+  try {
+    await applyPending(source, progress, applied, timeout);
+  } finally {
+    ended.abort();
+    await asking;
+  }
+}
+
+/** Asks a server every second, on a connection of its own, how far the statement of a migration is. */
+async function askServer(source: DataSource, progress: Progress, ended: AbortSignal): Promise<void> {
+  const { statementProgress } = dialectOf(source);
+  if (!statementProgress) return;
+  const pause = () => delay(ASK_PAUSE, undefined, { signal: ended });
+  await pause();
+  await withSource([source.options], async (other) => {
+    while (true) {
+      await pause();
+      const [row] = await other.query<{ text: string | null }[]>(statementProgress);
+      progress.note = row?.text ?? '';
+    }
+  });
+}
+
+async function applyPending(
+  source: DataSource,
+  progress: Progress,
+  applied: (name: string) => void,
+  timeout: number,
 ): Promise<void> {
   const dialect = dialectOf(source);
   const end = performance.now() + timeout;
@@ -42,7 +78,13 @@ export async function migrate(
         await manager.query(dialect.lockMigrations);
         const executor = new MigrationExecutor(source, manager.queryRunner);
         const [next] = await executor.getPendingMigrations();
-        return next && (await executor.executeMigration(next)).name;
+        if (!next) return undefined;
+        const ifInterrupted =
+          `The schema is that before ${next.name} or, on MariaDB, partly that after it. ` +
+          'Run "petstore migrate" again: it continues.';
+        progress.begin({ name: `Applying ${next.name}`, ifInterrupted });
+        manager.queryRunner!.data.progress = progress;
+        return (await executor.executeMigration(next)).name;
       });
       if (name === undefined) return;
       applied(name);

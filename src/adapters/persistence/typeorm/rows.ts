@@ -1,3 +1,4 @@
+import type { Amount } from '../../../application/progress.js';
 import type { WriteSql } from './dialects/dialects.js';
 
 /** How many rows are read at a time. */
@@ -7,6 +8,26 @@ export type StoredRow = Readonly<Record<string, string | bigint | number | null>
 
 /** Runs a statement on a database. */
 export type Run = (writeSql: WriteSql) => Promise<StoredRow[]>;
+
+const countOf = (table: string) => `SELECT count(*) AS count FROM ${table}`;
+
+export async function countRows(run: Run, table: string): Promise<number> {
+  const [row] = await run(() => countOf(table));
+  return Number(row?.count);
+}
+
+/** How many rows tables have, by the statistics of a server: to count them can take minutes. */
+export async function rowsIn(run: Run, ...tables: string[]): Promise<Amount> {
+  let [total, isEstimate] = [0, false];
+  for (const table of tables) {
+    const [row] = await run((_bind, dialect) => {
+      isEstimate = dialect.isServer;
+      return dialect.estimate?.(table) ?? countOf(table);
+    });
+    total += Number(row?.count ?? 0);
+  }
+  return { unit: 'rows', total, isEstimate };
+}
 
 /** The rows of a table, some at a time, in the order of its primary key. */
 export async function* rowsOf(

@@ -37,6 +37,10 @@ export interface Dialect {
   readonly lockHolder: string;
   /** Selects a `Finding` for each way in which the database, with its schema, should be configured otherwise. */
   readonly findings?: string;
+  /** Selects as `count` about how many rows a table has; absent where counting them is quick. */
+  estimate?(table: string): string;
+  /** Selects as `text` how far the server is with a statement of a migration; absent if it does not know. */
+  readonly statementProgress?: string;
   /** Selects as `last` the highest id that was generated for a table, that of a deleted row too. */
   lastId(table: string): string;
   /** Makes the next generated id of an empty table higher than this one, in the transaction. */

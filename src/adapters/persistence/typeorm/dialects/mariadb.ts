@@ -65,6 +65,10 @@ export const mariadb: Dialect = {
   // Without the right PROCESS these are the connections of the same user only.
   lockHolder: `SELECT GROUP_CONCAT(CONCAT(user, '@', host, ' (id ', id, ')') ORDER BY time DESC SEPARATOR ' or ')
     AS text FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()`,
+  estimate: (table) => `SELECT table_rows AS count FROM information_schema.tables
+    WHERE table_schema = DATABASE() AND table_name = '${table}'`,
+  statementProgress: `SELECT CONCAT(state, ', stage ', stage, ' of ', max_stage, ', ', FLOOR(progress), ' %') AS text
+    FROM information_schema.processlist WHERE db = DATABASE() AND max_stage > 0`,
   lastId: (table) => `SELECT auto_increment - 1 AS last FROM information_schema.tables
     WHERE table_schema = DATABASE() AND table_name = '${table}'`,
   // ALTER TABLE would commit. IGNORE fills the columns that have no default.

@@ -106,6 +106,11 @@ export const postgres: Dialect = {
       'A statement that waits for a lock goes on after its request has ended.' AS found,
       format('ALTER ROLE %I SET client_connection_check_interval = ''1s''.', current_user) AS advice
     WHERE current_setting('client_connection_check_interval', true) = '0'`,
+  // Negative before the first ANALYZE.
+  estimate: (table) => `SELECT CASE WHEN reltuples >= 0 THEN reltuples ELSE (SELECT count(*) FROM ${table}) END AS count
+    FROM pg_class WHERE oid = to_regclass('${table}')`,
+  statementProgress: `SELECT concat(phase, ', ' || 100 * blocks_done / nullif(blocks_total, 0) || ' %') AS text
+    FROM pg_stat_progress_create_index WHERE datname = current_database()`,
   // A row that was inserted with its id does not raise the sequence.
   lastId: (table) =>
     `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence('${table}', 'id')::regclass), max(id)) AS last

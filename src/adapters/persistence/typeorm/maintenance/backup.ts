@@ -1,21 +1,30 @@
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import Libsql from 'libsql';
+import AsyncLibsql from 'libsql/promise';
 import { DataSource, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
+import type { Progress } from '../../../../application/progress.js';
 import { quoted } from '../../../../application/texts.js';
 import { filePath } from '../../../../settings/path.js';
 import { collectGarbage, createFolder, giveOwnerOf, requireDatabase, targetOf } from '../../sqlite-file.js';
-import { dataSourceOptions, withSource } from '../data-source.js';
+import { dataSourceOptions, SQLITE_TIMEOUT, withSource } from '../data-source.js';
 import { query } from '../dialects/dialects.js';
 import { driverMessage } from '../failures.js';
 import { requireAnyRelease, withDatabase } from '../migrate.js';
 import { Contents, contentsOf } from './copy.js';
 
+const MIB = 2 ** 20;
+
+/** Selects how much of a database a copy has. */
+const USED = `SELECT (page_count - freelist_count) * page_size AS bytes
+  FROM pragma_page_count, pragma_freelist_count, pragma_page_size`;
+
 const IN_USE = 'is open in another process: stop the service and every command, then retry.';
 
 /** Backs up the SQLite database in `file`, in use or not. The backup gets its name once verified and on disk. */
-export async function makeBackup(file: string, backup: string): Promise<Contents> {
+export async function makeBackup(file: string, backup: string, progress: Progress): Promise<Contents> {
   const existing = fs.statSync(filePath('The backup', backup), { throwIfNoEntry: false });
   if (existing && !existing.isFile())
     throw new UsageError(`The backup must be a regular file; ${quoted(backup)} is not.`);
@@ -30,8 +39,13 @@ export async function makeBackup(file: string, backup: string): Promise<Contents
     withTemporary(target, file, async (made) => {
       // For the owner alone from the start: some disks reject chmod.
       fs.closeSync(fs.openSync(made, 'wx', 0o600));
+      const [used] = await source.query<[{ bytes: bigint }]>(USED);
+      const amount = { unit: 'MiB', total: Number(used.bytes) / MIB, isEstimate: true } as const;
+      const ifInterrupted = 'There is no backup, and the database is as it was. Run the same command again.';
+      progress.begin({ name: 'Backing up', amount, ifInterrupted });
       // It copies the highest id of deleted rows too.
-      await source.query('VACUUM INTO ?', [made]);
+      await whileGrowing(made, progress, inBackground(file, 'VACUUM INTO ?', made));
+      progress.begin({ name: 'Verifying the backup', ifInterrupted });
       const contents = await verify(made, file);
       giveOwnerOf(folder, made);
       publish(made, target);
@@ -45,22 +59,64 @@ export async function makeBackup(file: string, backup: string): Promise<Contents
  * where the previous database is kept if there was one. Rejects with `UsageError`, and changes nothing, if the backup
  * is not sound, or another process has the database open.
  */
-export async function restoreBackup(file: string, backup: string): Promise<Contents & { kept: string | undefined }> {
+export async function restoreBackup(
+  file: string,
+  backup: string,
+  progress: Progress,
+): Promise<Contents & { kept: string | undefined }> {
   requireDatabase({ name: 'FILE', engine: 'sqlite', file: filePath('The backup', backup) });
   const from = fs.realpathSync(backup);
   const database = targetOf(file);
   createFolder(dirname(database));
   return withTemporary(database, backup, async (made) => {
     const before = lastWrites(from);
-    fs.copyFileSync(from, made);
-    fs.chmodSync(made, 0o600);
     // The backup may be a plain copy of a database in use, with its log.
-    if (fs.existsSync(`${from}-wal`)) fs.copyFileSync(`${from}-wal`, `${made}-wal`);
+    const ends = ['', '-wal'].filter((end) => fs.existsSync(from + end));
+    const total = ends.reduce((sum, end) => sum + fs.statSync(from + end).size, 0) / MIB;
+    const ifInterrupted = 'Nothing was restored, and the database is as it was. Run the same command again.';
+    progress.begin({ name: 'Copying the backup', amount: { unit: 'MiB', total }, ifInterrupted });
+    for (const end of ends) await copyFile(from + end, made + end, progress);
     if (lastWrites(from) !== before)
       throw new UsageError(`${quoted(backup)} is in use. Back it up with "petstore backup", and restore the backup.`);
+    progress.begin({ name: 'Verifying the backup', ifInterrupted });
     const contents = await verify(made, backup);
     return { ...contents, kept: replace(database, made) };
   });
+}
+
+/** Copies a file for the owner alone. */
+async function copyFile(from: string, to: string, progress: Progress): Promise<void> {
+  const told = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      yield chunk;
+      await progress.advance(chunk.length / MIB);
+    }
+  };
+  const source = fs.createReadStream(from, { highWaterMark: MIB });
+  await pipeline(source, told, fs.createWriteStream(to, { flags: 'wx', mode: 0o600 }));
+}
+
+/** Tells how large a file is until what writes it has ended. */
+async function whileGrowing(file: string, progress: Progress, writing: Promise<unknown>): Promise<void> {
+  let told = 0;
+  const tell = () => {
+    const size = (fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0) / MIB;
+    void progress.advance(size - told);
+    told = size;
+  };
+  const timer = setInterval(tell, 100);
+  await writing.finally(() => clearInterval(timer));
+}
+
+/** Runs a statement in a thread of libsql: it may take minutes, in which signals and timers must run. */
+async function inBackground<Row>(file: string, statement: string, ...parameters: unknown[]): Promise<Row[]> {
+  try {
+    const connection = new AsyncLibsql(file, { timeout: SQLITE_TIMEOUT });
+    const prepared = (await connection.prepare(statement)) as { all(...values: unknown[]): Promise<Row[]> };
+    return await prepared.all(...parameters).finally(() => connection.close());
+  } catch (error) {
+    throw new QueryFailedError(statement, parameters, error as Error);
+  }
 }
 
 /** Changes with each write to a database. */
@@ -72,6 +128,9 @@ function lastWrites(file: string): string {
 /** Runs work with a path in a private folder beside `file`. `source` is named if the copy of it cannot be used. */
 async function withTemporary<T>(file: string, source: string, use: (made: string) => Promise<T>): Promise<T> {
   const folder = fs.mkdtempSync(`${file}.unfinished-`);
+  const remove = () => fs.rmSync(folder, { recursive: true, force: true });
+  // A command that is interrupted ends in the middle of this.
+  process.once('exit', remove);
   try {
     return await use(join(folder, 'store.sqlite'));
   } catch (error) {
@@ -80,17 +139,18 @@ async function withTemporary<T>(file: string, source: string, use: (made: string
     const path = /^SQLITE_(FULL|CANTOPEN|IOERR_(?!READ|SHORT_READ))/.test(String(code)) ? file : source;
     throw new UsageError(`${quoted(path)} cannot be used. ${driverMessage(error)}`, { cause: error });
   } finally {
-    fs.rmSync(folder, { recursive: true, force: true });
+    process.off('exit', remove);
+    remove();
   }
 }
 
 /** Verifies a copy of a database, flushes it without a log, closes it, and resolves to what it contains. */
 async function verify(copy: string, original: string): Promise<Contents> {
+  const [found] = await inBackground<{ integrity_check: string }>(copy, 'PRAGMA integrity_check');
+  if (found?.integrity_check !== 'ok')
+    throw new UsageError(`${quoted(original)} is damaged: ${quoted(String(found?.integrity_check))}.`);
   const options = dataSourceOptions({ name: 'FILE', engine: 'sqlite', file: copy });
   const contents = await withSource(options, async (source) => {
-    const [found] = await source.query<{ integrity_check: string }[]>('PRAGMA integrity_check');
-    if (found?.integrity_check !== 'ok')
-      throw new UsageError(`${quoted(original)} is damaged: ${quoted(String(found?.integrity_check))}.`);
     await requireAnyRelease(source, quoted(original));
     await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
     return contentsOf((statement) => query(source.manager, statement));

@@ -1,11 +1,12 @@
 import { DataSource, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../application/errors.js';
+import type { Progress } from '../../../../application/progress.js';
 import { PersistentUrl } from '../../../../settings/database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
 import { withDatabaseNamed } from '../data-source.js';
 import { Dialect, insertSql } from '../dialects/dialect.js';
 import { dialectOf, query } from '../dialects/dialects.js';
-import { rowsOf, Run } from '../rows.js';
+import { countRows, rowsIn, rowsOf, Run } from '../rows.js';
 import { migrate, requireSchema, withDatabase } from '../migrate.js';
 
 /** How many rows a database has. */
@@ -18,12 +19,12 @@ export interface Contents {
  * Copies a whole database into an empty one, in one durable transaction. Rejects with `UsageError`, and copies nothing,
  * if the target is not empty, the source has another schema, or the numbers of rows differ in the end.
  */
-export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Promise<Contents> {
+export async function copyDatabase(from: PersistentUrl, to: PersistentUrl, progress: Progress): Promise<Contents> {
   requireDatabase(from);
   const fill = (source: DataSource) =>
     withDatabase(to, async (target) => {
       await withDatabaseNamed(from, requireSchema(source, 'The source'));
-      await migrate(target);
+      await migrate(target, progress);
       await requireSchema(target, 'The target');
       // Its connection is closed with the target, which rolls back what was not committed.
       const { manager } = target.createQueryRunner();
@@ -32,15 +33,30 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl): Prom
       await manager.query(dialectOf(target).lockMigrations);
       const onSource: Run = (statement) => withDatabaseNamed(from, query(source.manager, statement));
       const onTarget: Run = (statement) => query(manager, statement);
-      for (const table of source.entityMetadatas) await copyTable(table, onSource, onTarget, dialectOf(target));
+      const tables = source.entityMetadatas;
+      const amount = await rowsIn(onSource, ...tables.map(({ tableName }) => tableName));
+      const ifInterrupted = 'Nothing was copied: the target has the schema and no rows. Run the same command again.';
+      progress.begin({ name: 'Copying', amount, ifInterrupted });
+      for (const table of tables) await copyTable(table, onSource, onTarget, dialectOf(target), progress);
+      progress.begin({ name: 'Verifying', ifInterrupted });
+      for (const { tableName } of tables) await verifyTable(tableName, onSource, onTarget);
       const contents = await contentsOf(onTarget);
+      const isUnknown =
+        'Whether it was copied is not known. Run the same command again: it says if the target has rows.';
+      progress.begin({ name: 'Committing', ifInterrupted: isUnknown });
       await manager.query('COMMIT');
       return contents;
     });
   return withDatabase(from, fill);
 }
 
-async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run, target: Dialect): Promise<void> {
+async function copyTable(
+  table: EntityMetadata,
+  onSource: Run,
+  onTarget: Run,
+  target: Dialect,
+  progress: Progress,
+): Promise<void> {
   const { tableName, generatedColumns } = table;
   if ((await countRows(onTarget, tableName)) > 0)
     throw new UsageError(
@@ -52,8 +68,13 @@ async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run, ta
   if (last > 0n) for (const statement of target.continueIds(tableName, last)) await onTarget(() => statement);
   const columns = table.columns.map(({ databaseName }) => databaseName);
   const key = table.primaryColumns.map(({ databaseName }) => databaseName);
-  for await (const rows of rowsOf(onSource, tableName, columns, key))
+  for await (const rows of rowsOf(onSource, tableName, columns, key)) {
     await onTarget((bind) => insertSql(tableName, rows, bind));
+    await progress.advance(rows.length);
+  }
+}
+
+async function verifyTable(tableName: string, onSource: Run, onTarget: Run): Promise<void> {
   const [read, written] = [await countRows(onSource, tableName), await countRows(onTarget, tableName)];
   if (read !== written)
     throw new UsageError(
@@ -64,9 +85,4 @@ async function copyTable(table: EntityMetadata, onSource: Run, onTarget: Run, ta
 
 export async function contentsOf(run: Run): Promise<Contents> {
   return { pets: await countRows(run, 'pet'), keys: await countRows(run, 'api_key') };
-}
-
-async function countRows(run: Run, table: string): Promise<number> {
-  const [row] = await run(() => `SELECT count(*) AS count FROM ${table}`);
-  return Number(row?.count);
 }

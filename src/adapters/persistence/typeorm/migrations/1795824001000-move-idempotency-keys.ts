@@ -1,8 +1,8 @@
 import { MigrationInterface, QueryRunner } from 'typeorm';
 import { query } from '../dialects/dialects.js';
 import { requestKeyOf } from '../pets/pet-table.js';
-import { rowsOf, type StoredRow } from '../rows.js';
-import { cannotRevert } from './schema-helpers.js';
+import { rowsIn, rowsOf, type Run, type StoredRow } from '../rows.js';
+import { cannotRevert, progressOf } from './schema-helpers.js';
 
 const KEY = ['scope', 'token'];
 const COLUMNS = [...KEY, 'fingerprint', 'pet_id', 'created_at'];
@@ -18,8 +18,14 @@ export class MoveIdempotencyKeys1795824001000 implements MigrationInterface {
       await runner.query('ALTER TABLE idempotency_key RENAME TO moved_idempotency_key');
     if (!(await runner.hasTable('moved_idempotency_key'))) return;
     const { manager } = runner;
-    for await (const keys of rowsOf((statement) => query(manager, statement), 'moved_idempotency_key', COLUMNS, KEY))
+    const run: Run = (statement) => query(manager, statement);
+    const progress = progressOf(runner);
+    progress.count(await rowsIn(run, 'moved_idempotency_key'));
+    for await (const keys of rowsOf(run, 'moved_idempotency_key', COLUMNS, KEY)) {
       await manager.query(moveToPets(keys));
+      await progress.advance(keys.length);
+    }
+    progress.count(undefined);
     await runner.query('DROP TABLE moved_idempotency_key');
   }
   down = cannotRevert;

@@ -1,4 +1,10 @@
 import { QueryRunner } from 'typeorm';
+import { Progress } from '../../../../application/progress.js';
+
+/** What a migration tells how far it is; `migrate` reads it, and TypeORM's own commands do not. */
+export function progressOf({ data }: QueryRunner): Progress {
+  return ((data as { progress?: Progress }).progress ??= new Progress());
+}
 
 /** The `down` of the migrations up to 1.2.0, the last of which moves digests of Idempotency-Keys, not their texts. */
 export function cannotRevert(): Promise<never> {
