@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { check } from '../../src/adapters/cli/check.command.js';
+import type { Finding } from '../../src/application/finding.js';
 import { petstore } from './command.js';
+
+const ORDER = ['ok', 'warn', 'fail'];
 
 describe('petstore check', () => {
   const notOk = async (env: Record<string, string>) =>
@@ -24,5 +27,20 @@ describe('petstore check', () => {
     expect([code, err]).toEqual([1, '1 check failed: database.\n']);
     expect(out).toMatch(/^fail +database +DATABASE_URL \(.*ECONNREFUSED/m);
     expect(out).not.toContain('hunter2');
+  });
+
+  it('prints what failed last, and as JSON with --json', async () => {
+    process.env.RATELIMIT = '600';
+    const url = 'postgres://me@127.0.0.1:1/pets';
+    const { out } = await petstore('check --verbose', url);
+    const json = JSON.parse((await petstore('check --json', url)).out) as Finding[];
+    delete process.env.RATELIMIT;
+    const states = out.split('\n').flatMap((line) => /^(?:ok|warn|fail)(?= )/.exec(line) ?? []);
+    expect(states).toEqual([...states].sort((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b)));
+    expect(new Set(states)).toEqual(new Set(ORDER));
+    expect(json).toMatchObject([
+      { state: 'warn', name: 'RATELIMIT', advice: 'Did you mean RATE_LIMIT?' },
+      { state: 'fail', name: 'database' },
+    ]);
   });
 });

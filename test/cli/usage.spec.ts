@@ -14,7 +14,13 @@ describe('petstore --help', () => {
       .map(([, name = '']) => name)
       .filter((name) => name !== 'help');
 
-  it('describes every command and subcommand', async () => {
+  function expectExample(command: string, help: string): void {
+    const [usage, line = ''] = help.split('\nExample:\n  ');
+    expect(line).toMatch(new RegExp(`^(?:[A-Z_]+=\\S+ )?petstore ${command}(?: .*)?\n$`));
+    for (const [option] of line.matchAll(/--\w+/g)) expect(usage).toContain(`  ${option}`);
+  }
+
+  it('describes every command and subcommand, with an example of its own options', async () => {
     const names = listed((await run('--help')).out);
     expect(names).toEqual(expect.arrayContaining(['serve', 'keys', 'seed', 'copy', 'check', 'backup', 'openapi']));
     for (const name of names) {
@@ -23,7 +29,9 @@ describe('petstore --help', () => {
       for (const subcommand of listed(out)) {
         const help = (await run(`${name} ${subcommand} --help`)).out;
         expect(help).toContain(`Usage: petstore ${name} ${subcommand}`);
+        expectExample(`${name} ${subcommand}`, help);
       }
+      if (listed(out).length === 0) expectExample(name, out);
     }
   });
 });
@@ -43,9 +51,21 @@ describe('a command line that is not understood', () => {
     expect(err).toMatch(/--help|^Usage: /m);
   });
 
-  it('suggests the command that was probably meant', async () => {
-    expect((await run('keyz')).err).toContain('keys');
+  it('suggests the command or the option that was probably meant', async () => {
+    expect((await run('keyz')).err).toContain('(Did you mean keys?)');
+    expect((await run('keys lst')).err).toContain('(Did you mean list?)');
+    expect((await run('check --verbos')).err).toContain('(Did you mean --verbose?)');
   });
+});
+
+it('petstore migrate prints what it applies, as JSON with --json', async () => {
+  const store = await sqlite.create('empty');
+  const applied = JSON.parse((await run('migrate --json', store.url)).out) as string[];
+  expect(applied).toEqual(applied.map(() => expect.stringMatching(/^[A-Z]\w+\d{13}$/)));
+  expect(applied.length).toBeGreaterThanOrEqual(4);
+  expect(await run('migrate --json', store.url)).toMatchObject({ code: 0, out: '[]\n' });
+  expect((await run('migrate', store.url)).out).toBe('The schema is up to date.\n');
+  await store.remove();
 });
 
 it('petstore seed creates as many valid pets as asked for, of every status', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { existsSync, readdirSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { rawQuery } from '../stores/raw-query.js';
@@ -75,6 +75,16 @@ describe('on a terminal', () => {
     expect((await folder().run(copy(url))).out).toContain('Copied 10000 pets');
   });
 
+  it('check marks what it found by color, in groups', async () => {
+    const { code, got } = await folder().onTerminal(['check', '--verbose']);
+    const [, warned] = got.split('\r\n\r\n');
+    expect(got).toMatch(/^\u001b\[32mok\u001b\[39m +DATABASE_URL /);
+    expect([code, warned]).toEqual([
+      0,
+      expect.stringMatching(/^\u001b\[33mwarn\u001b\[39m +API keys +No key [^]* 1 warning\.\r\n$/),
+    ]);
+  });
+
   it('a copy with --quiet has none', async () => {
     const { got } = await folder().onTerminal([...copy(await slowTarget()), '--quiet']);
     expect(got).toMatch(/^Database: .*\r\nCopied 10000 pets and 0 keys\.\r\n.*\r\n$/);
@@ -116,17 +126,27 @@ describe('a command that is interrupted says what is left behind:', () => {
     expect(more).toBeGreaterThanOrEqual(0);
     expect(more).toBeLessThanOrEqual(256);
   });
+});
 
-  it('check', async () => {
-    const asked: unknown[] = [];
-    const silent = createServer((socket) => void asked.push(socket.on('error', () => undefined)));
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const { port } = silent.address() as { port: number };
-    const variables = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/pets` };
-    const { code, err } = await folder().interrupt(['check'], () => asked.length > 0, variables);
-    expect([code, err]).toEqual([130, 'Checking: 0 s.\nInterrupted (SIGINT). Nothing was changed.\n']);
-    silent.close();
-  });
+it('every exit code in docs/cli.md is one of the program, and every one of the program is there', async () => {
+  const codes: Record<string, number | null> = {};
+  const lines = ['--version', 'keys create --name shop', 'keys list', 'keys revoke nobody', 'key list'];
+  for (const line of lines) codes[line] = (await folder().run(line.split(' '))).code;
+  const asked: unknown[] = [];
+  const silent = createServer((socket) => void asked.push(socket.on('error', () => undefined)));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const variables = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/pets` };
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
+    asked.length = 0;
+    const { code, err } = await folder().interrupt(['check'], () => asked.length > 0, variables, signal);
+    codes[signal] = code;
+    expect(err).toBe(`Checking: 0 s.\nInterrupted (${signal}). Nothing was changed.\n`);
+  }
+  silent.close();
+  expect(Object.values(codes)).toEqual([0, 0, 0, 1, 2, 129, 130, 143]);
+  const documented = readFileSync('docs/cli.md', 'utf8').matchAll(/^\| (\d+) +\|/gm);
+  expect(Array.from(documented, ([, code]) => Number(code))).toEqual([...new Set(Object.values(codes))]);
 });
 
 describe('on PostgreSQL', () => {
@@ -177,7 +197,7 @@ describe('on PostgreSQL', () => {
     expect(await folder().run(copy)).toEqual({
       code: 0,
       out: expect.stringContaining('Copied 1000 pets'),
-      err: expect.stringMatching(/^Copying: 50 %, 500 of 1,000 rows, \d+ s left, 50\/s\.\n$/m),
+      err: expect.stringMatching(/^Copying: 50 %, 500 of 1,000 rows, \d+ s left, \d+\/s\.\n$/m),
     });
   });
 });

@@ -1,10 +1,15 @@
+import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import { UsageError } from '../../application/errors.js';
 import { fail, type Finding, ok, warn } from '../../application/finding.js';
 import { misspeltSettings, readSettings, settingFindings, type Settings } from '../../settings/settings.js';
 import type { Output } from './output.js';
 import { QUIET, withProgress } from './progress.js';
-import { plural, table } from './text.js';
+import { example, plural, table } from './text.js';
+
+/** The marks of findings on a terminal, and their order: what failed is seen last. */
+const COLORS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+const STATES = Object.keys(COLORS) as (keyof typeof COLORS)[];
 
 /** Adds `check`. */
 export function addCheckCommand(petstore: Command, { print }: Output): void {
@@ -12,24 +17,36 @@ export function addCheckCommand(petstore: Command, { print }: Output): void {
     .command('check')
     .description('check the settings, the database and the keys; change nothing')
     .option('--verbose', 'print the checks that passed, too')
+    .option('--json', 'print an array of objects: name, state, found, advice')
     .option(...QUIET)
-    .action(async ({ verbose, quiet }: { verbose?: true; quiet?: true }) => {
+    .addHelpText('after', example('petstore check --verbose'))
+    .action(async ({ verbose, json, quiet }: { verbose?: true; json?: true; quiet?: true }) => {
       const findings = await withProgress(quiet, (progress) => {
         progress.begin({ name: 'Checking', ifInterrupted: 'Nothing was changed.' });
         return check();
       });
-      const printed = findings.filter(({ state }) => verbose ?? state !== 'ok');
-      const rows = printed.map(({ state, name, found, advice }) => [
-        state,
-        name,
-        advice ? `${found} ${advice}` : found,
-      ]);
-      if (rows.length > 0) await print(table(rows));
+      const groups = STATES.map((group) => findings.filter(({ state }) => state === group));
+      const printed = groups.flat().filter(({ state }) => verbose ?? state !== 'ok');
+      if (json) await print(JSON.stringify(printed, null, 2));
+      else if (printed.length > 0) await print(lines(printed));
       const failed = printed.filter(({ state }) => state === 'fail').map(({ name }) => name);
       if (failed.length > 0) throw new UsageError(`${plural(failed.length, 'check')} failed: ${failed.join(', ')}.`);
       const warnings = printed.filter(({ state }) => state === 'warn').length;
-      await print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
+      if (!json) await print(`${findings.length} checks, none failed, ${plural(warnings, 'warning')}.`);
     });
+}
+
+/** A line for each finding, in groups on a terminal. */
+function lines(findings: readonly Finding[]): string {
+  const rows = findings.map(({ state, name, found, advice }) => [state, name, advice ? `${found} ${advice}` : found]);
+  const begins = (i: number) => i > 0 && findings[i]!.state !== findings[i - 1]!.state && process.stdout.isTTY;
+  return table(rows)
+    .split('\n')
+    .map((line, i) => {
+      const { state } = findings[i]!;
+      return (begins(i) ? '\n' : '') + styleText(COLORS[state], state) + line.slice(state.length);
+    })
+    .join('\n');
 }
 
 /** Everything that is checked, each subject by its own module. `env` is the environment by default. */

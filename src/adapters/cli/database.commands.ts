@@ -7,7 +7,7 @@ import { configuredDatabase, databaseUrlOf } from '../../settings/settings.js';
 import { noteDatabase } from './open-database.js';
 import type { Output } from './output.js';
 import { QUIET, withProgress } from './progress.js';
-import { plural } from './text.js';
+import { example, plural } from './text.js';
 
 const URL_OR_VARIABLE = 'in the form of DATABASE_URL, or the environment variable that has it';
 
@@ -17,8 +17,10 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
   petstore
     .command('migrate')
     .description('run the pending migrations of the database schema, as serve does')
+    .option('--json', 'print an array of the names that were applied')
     .option(...QUIET)
-    .action(async ({ quiet }: { quiet?: true }) => {
+    .addHelpText('after', example('DATABASE_URL=postgres://me:secret@db.example.com/pets petstore migrate'))
+    .action(async ({ json, quiet }: { json?: true; quiet?: true }) => {
       const { migrate, withDatabase } = await import('../persistence/typeorm/migrate.js');
       const url = configuredDatabase();
       noteDatabase(output, url);
@@ -27,10 +29,11 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
         withDatabase(url, (source) => migrate(source, progress, (name) => applied.push(name)));
       try {
         await withProgress(quiet, run);
-        if (applied.length === 0) await print('The schema is up to date.');
+        if (applied.length === 0 && !json) await print('The schema is up to date.');
       } finally {
         // Those before one that failed, too.
-        for (const name of applied) await print(`Applied ${name}.`);
+        if (json) await print(JSON.stringify(applied, null, 2));
+        else for (const name of applied) await print(`Applied ${name}.`);
       }
     });
 
@@ -40,6 +43,10 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
     .requiredOption('--from <source>', `the source, ${URL_OR_VARIABLE}; nothing may write to it meanwhile`)
     .requiredOption('--to <target>', `the target, ${URL_OR_VARIABLE}; it must exist and be empty`)
     .option(...QUIET)
+    .addHelpText(
+      'after',
+      example('NEW=postgres://me:secret@db.example.com/pets petstore copy --from DATABASE_URL --to NEW'),
+    )
     .action(async ({ from, to, quiet }: { from: string; to: string; quiet?: true }) => {
       const { copyDatabase } = await import('../persistence/typeorm/maintenance/copy.js');
       const [source, target] = [urlOf('--from', from), urlOf('--to', to)];
@@ -54,6 +61,7 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
     .description('back up the SQLite database, while the service runs or not, and verify the backup')
     .argument('<file>', 'the backup; the file must not exist')
     .option(...QUIET)
+    .addHelpText('after', example('petstore backup "/backup/pets-$(date +%F).sqlite"'))
     .action(async (file: string, { quiet }: { quiet?: true }) => {
       const { makeBackup } = await import('../persistence/typeorm/maintenance/backup.js');
       const database = sqliteFile(configuredDatabase());
@@ -66,6 +74,7 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
     .description('verify a backup and replace the SQLite database with it; stop the service first')
     .argument('<file>', 'the backup; it is not changed')
     .option(...QUIET)
+    .addHelpText('after', example('petstore restore /backup/pets-2027-01-31.sqlite'))
     .action(async (file: string, { quiet }: { quiet?: true }) => {
       const { restoreBackup } = await import('../persistence/typeorm/maintenance/backup.js');
       const url = configuredDatabase();

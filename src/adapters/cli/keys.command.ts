@@ -3,7 +3,7 @@ import { KeyNotIdentified, UsageError } from '../../application/errors.js';
 import { ApiKeyService, type IssuedKey } from '../../application/keys/api-key.service.js';
 import { withOpenDatabase } from './open-database.js';
 import { type Output, OutputFailed } from './output.js';
-import { format, table } from './text.js';
+import { example, format, table } from './text.js';
 
 /** Adds `keys`, which creates, rotates, lists and revokes API keys. */
 export function addKeysCommand(petstore: Command, output: Output): void {
@@ -41,6 +41,7 @@ export function addKeysCommand(petstore: Command, output: Output): void {
     .requiredOption('--name <name>', 'name of the key, for people: 1 to 64 printable ASCII characters')
     .option('--expires <duration>', 'lifetime of the key, such as 90d, 12h or 30m (default: never expires)', duration)
     .option('--quiet', 'print the key only', false)
+    .addHelpText('after', example('petstore keys create --name shop --expires 90d'))
     .action(async ({ name, expires, quiet }: { name: string; expires?: number; quiet: boolean }) => {
       await withKeys('create', (keys) => keys.create(name, expires, (issued) => show(issued, quiet)), quiet);
     });
@@ -51,6 +52,7 @@ export function addKeysCommand(petstore: Command, output: Output): void {
     .argument('<key>', 'name or prefix of the old key')
     .option('--overlap <duration>', 'how long the old key stays valid, such as 7d or 30m (default: 24h)', duration)
     .option('--quiet', 'print the key only', false)
+    .addHelpText('after', example('petstore keys rotate shop --overlap 7d'))
     .action(async (which: string, { overlap = duration('24h'), quiet }: { overlap?: number; quiet: boolean }) => {
       const rotate = (keys: ApiKeyService) =>
         keys.rotate(which, overlap, (issued) => {
@@ -65,6 +67,7 @@ export function addKeysCommand(petstore: Command, output: Output): void {
     .command('list')
     .description('list the keys: name, prefix, when created, last used and expiring, and state')
     .option('--json', 'print an array of objects: name, prefix, createdAt, lastUsedAt, expiresAt, revokedAt, state')
+    .addHelpText('after', example('petstore keys list --json'))
     .action(async ({ json }: { json?: true }) => {
       const listed = await withKeys('read', (keys) => keys.list());
       if (json) return print(JSON.stringify(listed, null, 2));
@@ -76,6 +79,7 @@ export function addKeysCommand(petstore: Command, output: Output): void {
     .command('revoke')
     .description('revoke a key: at once on SQLite, within 5 seconds on PostgreSQL and MariaDB')
     .argument('<key>', 'name or prefix')
+    .addHelpText('after', example('petstore keys revoke shop.old'))
     .action(async (which: string) => {
       const { name, prefix } = await withKeys('change', (keys) => keys.revoke(which));
       await print(`Revoked key "${name}" (${prefix}).`);
@@ -84,6 +88,7 @@ export function addKeysCommand(petstore: Command, output: Output): void {
   keys
     .command('callers')
     .description('list the keys that have called getPet, which is deprecated, and when')
+    .addHelpText('after', example('petstore keys callers'))
     .action(async () => {
       const callers = await withKeys('read', (keys) => keys.callers());
       const rows = callers.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt]);

@@ -4,6 +4,7 @@ import { addDatabaseCommands } from './database.commands.js';
 import { addKeysCommand } from './keys.command.js';
 import { addSeedCommand } from './seed.command.js';
 import type { Output } from './output.js';
+import { example } from './text.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 
 /** What the commands get from `main.ts`. */
@@ -25,7 +26,11 @@ export function program({ serve, openApi, output }: Dependencies): Command {
     .exitOverride()
     .showHelpAfterError('Add --help for usage.');
 
-  petstore.command('serve').description('serve the API over HTTP; the default command').action(serve);
+  petstore
+    .command('serve')
+    .description('serve the API over HTTP; the default command')
+    .addHelpText('after', example('PORT=8080 petstore serve'))
+    .action(serve);
   addKeysCommand(petstore, output);
   addSeedCommand(petstore, output);
   addCheckCommand(petstore, output);
@@ -33,6 +38,7 @@ export function program({ serve, openApi, output }: Dependencies): Command {
   petstore
     .command('openapi')
     .description('print the OpenAPI document')
+    .addHelpText('after', example('petstore openapi > openapi.yaml'))
     .action(async () => output.print(await openApi()));
   return petstore;
 }

@@ -6,7 +6,7 @@ import type { OpenDatabase } from '../persistence/persistence.module.js';
 import { withOpenDatabase } from './open-database.js';
 import type { Output } from './output.js';
 import { QUIET } from './progress.js';
-import { plural } from './text.js';
+import { example, plural } from './text.js';
 
 /** How many sample pets are created at a time: they share commits. */
 const BATCH = 256;
@@ -18,6 +18,7 @@ export function addSeedCommand(petstore: Command, output: Output): void {
     .description('create sample pets')
     .requiredOption('--count <n>', 'how many pets to create', count)
     .option(...QUIET)
+    .addHelpText('after', example('petstore seed --count 1000'))
     .action(async ({ count, quiet }: { count: number; quiet?: true }) => {
       const create = async ({ pets }: OpenDatabase, progress: Progress) => {
         const ifInterrupted = `The pets created so far stay, and up to ${BATCH} more. Run it again for the others.`;

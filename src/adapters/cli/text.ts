@@ -3,6 +3,9 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** What the help of a command ends with. */
+export const example = (line: string) => `\nExample:\n  ${line}`;
+
 /** A value for people: a time to the second, in UTC, and a dash for null. */
 export function format(value: Date | string | number | null): string {
   return value instanceof Date ? value.toISOString().replace('T', ' ').replace(/\..*/, 'Z') : String(value ?? '-');
