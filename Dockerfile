@@ -6,9 +6,10 @@ RUN npm ci --prefer-offline
 COPY tsconfig.json tsconfig.build.json ormconfig.ts LICENSE ./
 COPY scripts scripts
 COPY src src
+COPY client client
 RUN npm run build
 # dist/package.json names the packages that are not bundled: all others are removed.
-RUN mv dist/package.json package.json && rm -r dist/modules && npm prune --omit=dev
+RUN mv dist/package.json package.json && rm -r dist/client dist/modules && npm prune --omit=dev
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATABASE_URL=sqlite:/data/petstore.sqlite

@@ -1,4 +1,4 @@
-// `npm run build`: compiles the modules, and bundles them.
+// `npm run build`: compiles the modules, bundles them, and builds the client package.
 import { fail } from './prepare.mjs';
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync } from 'node:fs';
@@ -12,5 +12,9 @@ try {
     `The program cannot be built: dist cannot be written (${code}). Run "npm run build" where the folder is writable.`,
   );
 }
-for (const args of [['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.build.json'], ['scripts/bundle.mjs']])
+for (const args of [
+  ['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.build.json'],
+  ['scripts/bundle.mjs'],
+  ['scripts/client.mjs'],
+])
   if (spawnSync(execPath, args, { stdio: 'inherit' }).status !== 0) exit(1);

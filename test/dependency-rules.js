@@ -107,6 +107,20 @@ export default {
       to: { path: '\\.port\\.ts$' },
     },
     {
+      name: 'client-stands-alone',
+      comment: 'Users install the client in browsers too: it imports its one package, nothing of the service or of Node.',
+      severity: 'error',
+      from: { path: '^client/' },
+      to: { pathNot: '^(client|node_modules/lossless-json)/' },
+    },
+    {
+      name: 'service-does-not-know-the-client',
+      comment: 'The service is built into images and packages without the client.',
+      severity: 'error',
+      from: { path: '^(src/|ormconfig\\.ts$)' },
+      to: { path: '^client/' },
+    },
+    {
       name: 'no-cycles',
       severity: 'error',
       from: {},
