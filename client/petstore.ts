@@ -57,8 +57,10 @@ export interface CreatePetOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+type Query = NonNullable<operations['listPets']['parameters']['query']>;
+
 /** `limit` is the size of a page: 1 to 100, default 20. `cursor` is that of a page with the same `status`. */
-export type ListPetsOptions = CallOptions & NonNullable<operations['listPets']['parameters']['query']>;
+export type ListPetsOptions = CallOptions & { readonly [Name in keyof Query]?: Query[Name] | undefined };
 
 /**
  * A client of the pet store. Every method rejects with a `TypeError` for what cannot be sent, and otherwise with a
