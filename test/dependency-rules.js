@@ -108,7 +108,8 @@ export default {
     },
     {
       name: 'client-stands-alone',
-      comment: 'Users install the client in browsers too: it imports its one package, nothing of the service or of Node.',
+      comment:
+        'Users install the client in browsers too: it imports its one package, nothing of the service or of Node.',
       severity: 'error',
       from: { path: '^client/' },
       to: { pathNot: '^(client|node_modules/lossless-json)/' },

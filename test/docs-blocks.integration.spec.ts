@@ -23,8 +23,8 @@ const DATABASE = `petstore_blocks_${process.pid}`;
 const EXCEPTED = [
   'npm ci && npm test ', // would run the tests in the tests
   'npm test ',
-  'npm init -y', // test/http/openapi-fetch.integration.spec.ts runs this client
-  'npx tsx client.ts',
+  'npm run build && npm pack ./dist/client', // test/client/package.integration.spec.ts packs and installs it
+  'npm install ../petstore/petstore-client-*.tgz',
   'pg_dump ', // name a server of the reader
   'createdb --host',
   'mariadb',

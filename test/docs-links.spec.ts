@@ -7,7 +7,7 @@ const markdown = (folder: string, end = '.md') =>
     .filter((name) => name.endsWith(end))
     .map((name) => join(folder, name));
 
-const PAGES = [...readdirSync('.').filter((name) => name.endsWith('.md')), ...markdown('docs')];
+const PAGES = [...readdirSync('.').filter((name) => name.endsWith('.md')), 'client/README.md', ...markdown('docs')];
 
 /** The anchors of a page's headings, as GitHub makes them. */
 function anchors(page: string): Set<string> {
@@ -46,4 +46,12 @@ it('no command that is shown makes npx install a package of the name of this one
   const pages = PAGES.filter((page) => page !== 'CHANGELOG.md');
   const shown = [...pages, 'requests.http', ...markdown('src', '.ts')].map((page) => readFileSync(page, 'utf8')).join();
   expect(shown.match(/npx (?!--no )(?:petstore|typeorm|husky|\$).*/g)).toBeNull();
+});
+
+it('no command that is shown installs a package of a registry that has the name of the client', () => {
+  const shown = PAGES.map((page) => readFileSync(page, 'utf8')).join();
+  expect(shown).toContain('npm install ../petstore/petstore-client-*.tgz');
+  expect(
+    shown.match(/\b(?:add|i|install) (?:\S+ )*petstore-client\b.*|(?:npm:|jsr:|\/\/\S+\/)petstore-client.*/g),
+  ).toBeNull();
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -8,8 +8,25 @@ import { Service } from '../support/service.js';
 
 const run = promisify(execFile);
 
-/** The client of docs/client.md, which a person writes who has openapi.yaml and nothing else. */
-const CLIENT = /^```ts\n([^]*?)^```$/m.exec(readFileSync('docs/client.md', 'utf8'))?.[1] as string;
+/** A client that a person writes who has openapi.yaml and nothing else. */
+const CLIENT = `import createClient from 'openapi-fetch';
+import type { paths } from './petstore.js';
+
+const petstore = createClient<paths>({
+  baseUrl: 'http://127.0.0.1:3000/v1',
+  headers: { Authorization: \`Bearer \${process.env.KEY}\` },
+});
+
+const idempotencyKey = crypto.randomUUID(); // the same for every retry
+const created = await petstore.POST('/pets', {
+  params: { header: { 'Idempotency-Key': idempotencyKey } },
+  body: { name: 'Bella', categoryId: 42 },
+});
+if (created.error) throw new Error(\`\${created.error.code}: \${created.error.message}\`);
+const list = await petstore.GET('/pets', { params: { query: { status: 'available', limit: 10 } } });
+if (list.error) throw new Error(\`\${list.error.code}: \${list.error.message}\`);
+console.log(created.data.id, list.data.map((pet) => pet.name));
+`;
 
 /** What else the types allow: getPet, an optional header, the status and the codes that there are; and what they do not. */
 const MORE = `${CLIENT}
