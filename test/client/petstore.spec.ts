@@ -96,6 +96,7 @@ describe('a TypeError, and no request, comes of', () => {
   it.each([
     `http://${KEY}@shop/v1`,
     `http://me:${KEY}@shop/v1`,
+    `http://:${KEY}@shop/v1`,
     `http://shop/v1?key=${KEY}`,
     `http://${KEY}:x/v1`,
     '/v1',

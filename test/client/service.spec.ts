@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { PetStore, PetStoreError } from '../../client/petstore.js';
@@ -68,6 +71,21 @@ describe('the client and the service', () => {
     await expect(store().pages({ limit: 101 }).next()).rejects.toMatchObject({ code: 'invalid_parameter' });
     const elsewhere = new PetStore({ baseUrl: `http://127.0.0.1:${service.port}/v2`, apiKey: service.key });
     await expect(elsewhere.getPet(1)).rejects.toMatchObject({ code: 'route_not_found', status: 404 });
+  });
+
+  it('are not led elsewhere by a redirect', async () => {
+    const target = `http://127.0.0.1:${service.port}/v1/pets`;
+    const server = createServer((_request, response) => response.writeHead(302, { Location: target }).end());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = new PetStore({ baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: service.key });
+    const error: unknown = await client
+      .pages()
+      .next()
+      .catch((thrown: unknown) => thrown);
+    server.closeAllConnections();
+    server.close();
+    expect(error).toMatchObject({ code: 'unexpected_response', status: 302, tries: 1 });
   });
 
   it('go on when a key is rotated', async () => {
