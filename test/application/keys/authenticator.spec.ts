@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
 import { KeyUse, MAX_USES } from '../../../src/application/keys/api-key-repository.port.js';
 import { ApiKeyService } from '../../../src/application/keys/api-key.service.js';
@@ -204,5 +205,42 @@ describe('the uses of a key', () => {
     await authenticator.recordUses();
     const calls = (await keys.uses()).map(({ getPetCalls }) => getPetCalls);
     expect(calls.filter((count) => count === 1)).toHaveLength(MAX_USES);
+  });
+
+  it('are stored in the end, and no call twice, whatever fails and whichever stores run at once', async () => {
+    const outcome = fc.constantFrom('stored', 'failed', 'unavailable', 'stored, but the answer is lost');
+    const step = fc.oneof(fc.nat(3), fc.constant('store' as const), outcome);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (script) => {
+        const store = new MemoryApiKeyRepository();
+        const record = store.recordUses.bind(store);
+        let next = 'stored';
+        store.recordUses = async (uses) => {
+          const now = next;
+          await Promise.resolve();
+          if (now.startsWith('stored')) await record(uses);
+          if (now !== 'stored') throw now === 'failed' ? new Error(now) : new DatabaseUnavailable(now);
+        };
+        const noting = new Authenticator(store, () => []);
+        const storing: Promise<unknown>[] = [];
+        const calls = new Map<string, number>();
+        for (const each of script) {
+          if (each === 'store') storing.push(noting.recordUses().catch(() => undefined));
+          else if (typeof each === 'string') next = each;
+          else {
+            const digest = String(each);
+            calls.set(digest, (calls.get(digest) ?? 0) + 1);
+            noting.noteUse({ digest, name: `key-${each}` } as ApiKey, true);
+          }
+        }
+        await Promise.all(storing);
+        next = 'stored';
+        await noting.recordUses();
+        const stored = await store.uses();
+        expect(stored.map(({ digest }) => digest).sort()).toEqual([...calls.keys()].sort());
+        for (const { digest, getPetCalls } of stored) expect(getPetCalls).toBeLessThanOrEqual(calls.get(digest)!);
+      }),
+      { numRuns: 500 },
+    );
   });
 });
