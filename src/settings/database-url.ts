@@ -78,13 +78,13 @@ const TLS_MODES = ['disable', 'allow', 'prefer', 'require', 'no-verify', 'verify
 type Rule = readonly [valid: (value: string) => string | undefined, words: string];
 
 /** One of these words, in any case. */
-const oneOf = (...words: readonly string[]): Rule => [
+const wordOf = (...words: readonly string[]): Rule => [
   (value) => words.find((word) => word.toLowerCase() === value.toLowerCase()),
   words.join(' or '),
 ];
 const matching = (form: RegExp, words: string): Rule => [(value) => form.exec(value)?.[0], words];
 const ANY = matching(/^[^]*$/, 'any text');
-const TLS_VERSION = oneOf('TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3');
+const TLS_VERSION = wordOf('TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3');
 const SECONDS = matching(/^\d{1,5}$/, 'a number of seconds');
 
 const OF_BOTH = {
@@ -103,28 +103,28 @@ const OF_POSTGRES = {
   user: ANY,
   password: ANY,
   dbname: ANY,
-  sslmode: oneOf(...TLS_MODES),
-  ssl: oneOf('true'),
+  sslmode: wordOf(...TLS_MODES),
+  ssl: wordOf('true'),
   sslpassword: ANY,
   sslcrl: ANY,
-  sslnegotiation: oneOf('postgres', 'direct'),
+  sslnegotiation: wordOf('postgres', 'direct'),
   ssl_min_protocol_version: TLS_VERSION,
   ssl_max_protocol_version: TLS_VERSION,
-  channel_binding: oneOf('disable', 'prefer', 'require'),
+  channel_binding: wordOf('disable', 'prefer', 'require'),
   // The service writes, and rejects a server that is not the primary by itself.
-  target_session_attrs: oneOf('any', 'read-write', 'primary'),
-  gssencmode: oneOf('disable', 'prefer'),
+  target_session_attrs: wordOf('any', 'read-write', 'primary'),
+  gssencmode: wordOf('disable', 'prefer'),
   client_encoding: matching(/^(auto|utf-?8)$/i, 'UTF8'),
   application_name: ANY,
   fallback_application_name: ANY,
   options: ANY,
-  keepalives: oneOf('0', '1'),
+  keepalives: wordOf('0', '1'),
   keepalives_idle: SECONDS,
 };
 
 const OF_MARIADB = {
   ...OF_BOTH,
-  ssl: oneOf(...TLS_MODES, 'true'),
+  ssl: wordOf(...TLS_MODES, 'true'),
   socket: matching(/^\/.*$/, 'a path with a leading /'),
 };
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import type { Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { Authenticator } from '../../src/application/keys/authenticator.js';
 import { openStoreAt, sqlite, type TestStore } from '../support/stores.js';
@@ -11,7 +11,7 @@ const KEY = /pets_\w{36}/;
 
 describe('petstore keys', () => {
   let store: TestStore;
-  let database: OpenDatabase;
+  let database: Repositories;
   let keys: ApiKeyService;
   let authenticator: Authenticator;
 

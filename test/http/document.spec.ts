@@ -7,7 +7,7 @@ import { ERRORS } from '../../src/adapters/http/errors/error-code.js';
 import { IdempotencyInProgress } from '../../src/application/errors.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { PetRepository } from '../../src/application/pets/pet-repository.port.js';
-import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { rawQuery } from '../stores/raw-query.js';
 import type { OpenApi } from '../support/api-contract.js';
 import { breakingChanges } from '../support/breaking-changes.js';
@@ -267,7 +267,7 @@ describe('what the document describes', () => {
     await each('internal_error', {});
     const fault = await send('GET', { target: '/v1/pets' });
     expect(fault.body).not.toMatch(/pet\b.*table|SELECT|SQLITE|\.[jt]s:\d/i);
-    await service.app.get(OpenDatabase).close();
+    await service.app.get(Repositories).close();
     await each('service_unavailable', {});
   });
 

@@ -27,7 +27,7 @@ const CREATE = bytes(post('in flight'));
 
 const folder = freshFolder();
 
-const openDatabase = () => new Libsql(join(folder().path, 'data/petstore.sqlite'));
+const openRepositories = () => new Libsql(join(folder().path, 'data/petstore.sqlite'));
 
 let service: RunningService;
 
@@ -62,7 +62,7 @@ async function untilNoneAccepted(): Promise<void> {
 /** Locks the database and sends a create, which is then in flight until `release`. */
 async function createInFlight(): Promise<{ response: Promise<WireAnswer | undefined>; release: () => void }> {
   const connection = await keptConnection();
-  const lock = openDatabase();
+  const lock = openRepositories();
   lock.exec('BEGIN IMMEDIATE');
   connection.write(CREATE);
   const response = connection.answer().catch(() => undefined);
@@ -111,7 +111,7 @@ describe.each(['1', '2'])('graceful shutdown of %s process(es)', (count) => {
     await until(() => !workers.some(isRunning));
     expect(service.lines.filter(({ status }) => status === 201)).toHaveLength(1);
     expect(existsSync(join(folder().path, 'data/petstore.sqlite-wal'))).toBe(false);
-    const database = openDatabase();
+    const database = openRepositories();
     expect(database.prepare('SELECT count(*) FROM pet').raw().get()).toEqual([1]);
     database.close();
   });
@@ -176,7 +176,7 @@ it('graceful shutdown stops a worker that has just been started', async () => {
 it('graceful shutdown leaves a request that arrives after the signal the whole time of the database', async () => {
   await start({ STATEMENT_TIMEOUT: '1000', STOP_TIMEOUT: '5500' });
   const late = await keptConnection();
-  const lock = openDatabase();
+  const lock = openRepositories();
   lock.exec('BEGIN IMMEDIATE');
   const exit = service.end('SIGTERM');
   await pause(600);

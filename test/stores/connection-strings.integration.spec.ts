@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
-import { withDatabase } from '../../src/adapters/persistence/typeorm/migrate.js';
+import { withDataSourceAt } from '../../src/adapters/persistence/typeorm/data-source.js';
 import { freshFolder } from '../support/fresh-folder.js';
 import { newCertificate, newMariadb, newPgBouncer, newPostgres, TestServer } from '../support/servers.js';
 import { query } from '../support/sql.js';
@@ -33,7 +33,7 @@ async function isEncrypted(url: string): Promise<boolean> {
     parsed.engine === 'postgres'
       ? 'SELECT ssl AS found FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
       : `SELECT variable_value <> '' AS found FROM information_schema.session_status WHERE variable_name = 'Ssl_cipher'`;
-  const [row] = await withDatabase(parsed, (source) => source.query<{ found: unknown }[]>(ask));
+  const [row] = await withDataSourceAt(parsed, (source) => source.query<{ found: unknown }[]>(ask));
   return Boolean(Number(row?.found));
 }
 
@@ -137,7 +137,7 @@ describe('PostgreSQL', () => {
     const parameters = 'application_name=shop&options=-c%20search_path%3Dshop%20-c%20geqo%3Doff';
     const url = `postgres://127.0.0.1:${ports.TLS}/?user=postgres&dbname=postgres&${parameters}`;
     const settings = ['application_name', 'search_path', 'geqo'].map((name) => `current_setting('${name}') AS ${name}`);
-    const [row] = await withDatabase(databaseUrl('DATABASE_URL', url) as PersistentUrl, (source) =>
+    const [row] = await withDataSourceAt(databaseUrl('DATABASE_URL', url) as PersistentUrl, (source) =>
       source.query<unknown[]>(`SELECT ${settings.join()}`),
     );
     expect(row).toEqual({ application_name: 'shop', search_path: 'shop', geqo: 'off' });

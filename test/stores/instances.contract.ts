@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
 import { INT64_MIN } from '../../src/domain/int64.js';
-import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';
 import { StoreKind } from '../support/stores.js';
 import { setWallClock } from '../support/wall-clock.js';
@@ -14,8 +14,8 @@ import { rawQuery } from './raw-query.js';
 export function describeInstances(kind: StoreKind): void {
   describe(`instances on one ${kind.name} database`, () => {
     const store = freshStore(kind);
-    let one: OpenDatabase;
-    let other: OpenDatabase;
+    let one: Repositories;
+    let other: Repositories;
 
     beforeEach(async () => {
       // At once: on a server, one of them creates the schema while the other one waits.

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { UsageError } from '../../src/application/errors.js';
 import { Finding } from '../../src/application/finding.js';
-import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';
 import { digest, LATER, newKey, use, usesOf } from './api-key-repository.contract.js';
@@ -21,7 +21,7 @@ export function describeCopy(from: StoreKind, to: StoreKind): void {
   describe(`a copy from ${from.name} to ${to.name}`, () => {
     let source: TestStore;
     let target: TestStore;
-    let store: OpenDatabase;
+    let store: Repositories;
 
     beforeEach(async () => {
       source = await from.create();
@@ -64,7 +64,7 @@ export function describeCopy(from: StoreKind, to: StoreKind): void {
 
       expect(await copy(source.url, target.url)).toMatchObject({ pets: 1_105, keys: 2 });
       const copied = await openStoreAt(target.url);
-      const everything = async ({ pets, keys }: OpenDatabase) => ({
+      const everything = async ({ pets, keys }: Repositories) => ({
         pets: await pets.list({ limit: 2_000 }),
         keys: (await keys.list()).sort((a, b) => (a.digest < b.digest ? -1 : 1)),
         uses: await usesOf(keys),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PersistentUrl } from '../../src/settings/database-url.js';
-import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { Executor } from '../../src/adapters/persistence/typeorm/executor.js';
 import { TypeOrmPetRepository } from '../../src/adapters/persistence/typeorm/pets/typeorm-pet.repository.js';
@@ -120,7 +120,7 @@ describe('a MariaDB server of its own', () => {
     await close();
   });
 
-  it.each<[what: string, write: (opened: OpenDatabase, count: number) => Promise<unknown>]>([
+  it.each<[what: string, write: (opened: Repositories, count: number) => Promise<unknown>]>([
     [
       'creates with a key',
       ({ pets }, count) =>

@@ -3,7 +3,7 @@ import Libsql from 'libsql';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseUrl, type PersistentUrl } from '../../src/settings/database-url.js';
-import { dataSourceOptions, withSource } from '../../src/adapters/persistence/typeorm/data-source.js';
+import { dataSourceOptions, withDataSource } from '../../src/adapters/persistence/typeorm/data-source.js';
 import { CreateTables1795132800000 } from '../../src/adapters/persistence/typeorm/migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from '../../src/adapters/persistence/typeorm/migrations/1795651200000-unique-key-names.js';
 import { migrate } from '../../src/adapters/persistence/typeorm/migrate.js';
@@ -79,7 +79,9 @@ async function databaseOf(release: '1.0.0' | '1.1.0', kind: StoreKind): Promise<
   // What the start of 1.1.0 does to it.
   const migrations = [CreateTables1795132800000, UniqueKeyNames1795651200000];
   if (release === '1.1.0')
-    await withSource([{ ...dataSourceOptions(persistentUrl(store.url))[0], migrations }], (source) => migrate(source));
+    await withDataSource([{ ...dataSourceOptions(persistentUrl(store.url))[0], migrations }], (source) =>
+      migrate(source),
+    );
   const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
   await rawQuery(store.url, `UPDATE idempotency_key SET created_at = '${hoursAgo(1)}'`);
   await rawQuery(store.url, `UPDATE idempotency_key SET created_at = '${hoursAgo(25)}' WHERE token = 'old'`);
@@ -204,7 +206,7 @@ export function describeMigrations(kind: StoreKind): void {
       do {
         statements = 0;
         const options = { ...dataSourceOptions(url)[0], logger: { ...others, logQuery } };
-        const migrating = withSource([options], (source) => migrate(source));
+        const migrating = withDataSource([options], (source) => migrate(source));
         await migrating.catch((error: Error) => expect(error.message).toContain('interrupted'));
       } while (statements > allowed++);
       const tables = await columnsOf(old.url);

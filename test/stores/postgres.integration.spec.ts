@@ -3,7 +3,7 @@ import { AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { postgres as postgresDialect } from '../../src/adapters/persistence/typeorm/dialects/postgres.js';
-import { openDatabase, OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { openRepositories, Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
 import { readSettings } from '../../src/settings/settings.js';
 import { freshStore } from '../support/fresh-store.js';
@@ -50,7 +50,7 @@ async function addPets(url: string): Promise<void> {
 }
 
 /** Adds so many pets without and with an idempotency key. */
-const addTogether = ({ pets }: OpenDatabase, name: string, count: number) =>
+const addTogether = ({ pets }: Repositories, name: string, count: number) =>
   Array.from({ length: count }, (_, i) => [
     pets.add(newPet()),
     pets.add(newPet(), idempotencyKey({ key: `${name} ${i}` })),
@@ -207,7 +207,7 @@ describe('PostgreSQL', () => {
 
   it('runs no statement any more once its request has been rejected', async () => {
     const settings = readSettings({ DATABASE_URL: store.url, STATEMENT_TIMEOUT: '1200' });
-    const { pets, close } = await openDatabase(settings.DATABASE_URL, settings, () => undefined);
+    const { pets, close } = await openRepositories(settings.DATABASE_URL, settings, () => undefined);
     await pets.list({ limit: 1 });
     const other = await connectTo(store.url);
     for (const sql of ['BEGIN', 'LOCK TABLE pet']) await other.query(sql);
@@ -290,7 +290,7 @@ describe('a PostgreSQL that ends each connection with the packet that accepts it
     const { port } = server.address() as AddressInfo;
     const DATABASE_URL = `postgres://petstore@127.0.0.1:${port}/petstore`;
     const settings = readSettings({ DATABASE_URL, STATEMENT_TIMEOUT: '100' });
-    const store = await openDatabase(settings.DATABASE_URL, settings, () => undefined);
+    const store = await openRepositories(settings.DATABASE_URL, settings, () => undefined);
     try {
       await expect(store.pets.list({ limit: 1 })).rejects.toThrow(DatabaseUnavailable);
     } finally {

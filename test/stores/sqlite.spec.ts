@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseUnavailable } from '../../src/application/errors.js';
 import { readSettings } from '../../src/settings/settings.js';
-import { openDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { openRepositories } from '../../src/adapters/persistence/persistence.module.js';
 import { PersistentUrl } from '../../src/settings/database-url.js';
 import { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { Executor } from '../../src/adapters/persistence/typeorm/executor.js';
@@ -109,7 +109,7 @@ describe('SQLite', () => {
   it('rejects what has waited for a write for too long, and does not store it later', async () => {
     const { DATABASE_URL } = readSettings({ DATABASE_URL: store.url });
     const limits = { STATEMENT_TIMEOUT: 100, MAX_WAITING: 1_000 };
-    const opened = await openDatabase(DATABASE_URL, limits, () => undefined);
+    const opened = await openRepositories(DATABASE_URL, limits, () => undefined);
     const { pets } = opened;
     another.exec('BEGIN IMMEDIATE');
     const adding = [pets.add(newPet()), pets.add(newPet(), idempotencyKey())];

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
-import { migrate, withDatabase } from '../../src/adapters/persistence/typeorm/migrate.js';
+import { withDataSourceAt } from '../../src/adapters/persistence/typeorm/data-source.js';
+import { migrate } from '../../src/adapters/persistence/typeorm/migrate.js';
 import { keyText } from '../../src/domain/keys/api-key.js';
 import { newPetJson } from '../support/fields.js';
 import { KEY, Ledger, pause } from '../support/ledger.js';
@@ -110,7 +111,7 @@ describe.each([postgres, mariadb])('while $name cannot be used', (kind) => {
     expect((await service.add(newPetJson())).status).toBe(201);
     await rawQuery(store.url, 'DROP TABLE pet, api_key, key_use, migrations');
     for (const answer of await sendAll()) expectUnavailable(answer);
-    await withDatabase(databaseUrl('DATABASE_URL', store.url) as PersistentUrl, migrate);
+    await withDataSourceAt(databaseUrl('DATABASE_URL', store.url) as PersistentUrl, migrate);
     await expectRecovery(service);
     expect(JSON.parse((await service.add(newPetJson())).body)).toMatchObject({ id: 1 });
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from '@jest/globals';
-import { OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { openStoreAt, StoreKind, TestStore } from './stores.js';
 
 /** The database of the case that is running. */
@@ -7,13 +7,13 @@ export interface FreshStore {
   /** Its `DATABASE_URL`. */
   readonly url: string;
   /** Opens it. Each call opens connections of its own, as another process would. */
-  open(): Promise<OpenDatabase>;
+  open(): Promise<Repositories>;
 }
 
 /** Gives every case of the surrounding suite a database of this kind; closes and removes it afterwards. */
 export function freshStore(kind: StoreKind, empty?: 'empty'): FreshStore {
   let store: TestStore;
-  let opened: OpenDatabase[];
+  let opened: Repositories[];
 
   beforeEach(async () => {
     store = await kind.create(empty);

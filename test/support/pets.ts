@@ -1,4 +1,4 @@
-import { dataSourceOptions, withSource } from '../../src/adapters/persistence/typeorm/data-source.js';
+import { dataSourceOptions, withDataSource } from '../../src/adapters/persistence/typeorm/data-source.js';
 import { clearExpiredKeys } from '../../src/adapters/persistence/typeorm/pets/pet-table.js';
 import { databaseUrl, persistent } from '../../src/settings/database-url.js';
 import { IdempotencyKey, PetRepository } from '../../src/application/pets/pet-repository.port.js';
@@ -35,7 +35,7 @@ export async function addAll(pets: PetRepository, news: readonly NewPet[]): Prom
 export async function clearKeys(url: string): Promise<number> {
   if (url === 'memory:') return 0;
   const options = dataSourceOptions(persistent(databaseUrl('DATABASE_URL', url)));
-  return withSource(options, async ({ manager }) => {
+  return withDataSource(options, async ({ manager }) => {
     let cleared = 0;
     for (let some; (some = await clearExpiredKeys(manager)) > 0;) cleared += some;
     return cleared;

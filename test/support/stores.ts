@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openDatabase, OpenDatabase } from '../../src/adapters/persistence/persistence.module.js';
+import { openRepositories, Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { readSettings } from '../../src/settings/settings.js';
 import { sourceDigest } from './program.js';
 import { dropDatabase, query, withDatabase } from './sql.js';
@@ -69,9 +69,9 @@ async function sqliteTemplate(): Promise<string> {
 }
 
 /** Opens the database at a URL, as the service does. */
-export function openStoreAt(url: string): Promise<OpenDatabase> {
+export function openStoreAt(url: string): Promise<Repositories> {
   const settings = readSettings({ DATABASE_URL: url });
-  return openDatabase(settings.DATABASE_URL, settings, () => undefined);
+  return openRepositories(settings.DATABASE_URL, settings, () => undefined);
 }
 
 /** Adds so many pets to the database at a URL; creates that of SQLite. */

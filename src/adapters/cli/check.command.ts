@@ -60,7 +60,7 @@ export async function check(env?: NodeJS.ProcessEnv): Promise<Finding[]> {
     return [fail('settings', (error as Error).message, 'The other checks need valid settings.'), ...misspelt];
   }
   const { API_KEYS, API_KEYS_FILE, DATABASE_URL, STATEMENT_TIMEOUT, RATE_LIMIT_URL, isTraced } = settings;
-  const { inspectDatabase } = await import('../persistence/typeorm/maintenance/check.js');
+  const { inspectDatabase } = await import('../persistence/typeorm/maintenance/inspection.js');
   const { findings, validKeys } = await inspectDatabase(DATABASE_URL, STATEMENT_TIMEOUT);
   const redis = async (url: string) => (await import('../http/auth/redis.js')).redisFinding(url);
   return [

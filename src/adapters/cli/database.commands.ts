@@ -4,7 +4,7 @@ import { UsageError } from '../../application/errors.js';
 import type { Progress } from '../../application/progress.js';
 import { persistent, type PersistentUrl } from '../../settings/database-url.js';
 import { configuredDatabase, databaseUrlOf } from '../../settings/settings.js';
-import { noteDatabase } from './open-database.js';
+import { noteDatabase } from './repositories.js';
 import type { Output } from './output.js';
 import { QUIET, withProgress } from './progress.js';
 import { example, plural } from './text.js';
@@ -21,12 +21,13 @@ export function addDatabaseCommands(petstore: Command, output: Output): void {
     .option(...QUIET)
     .addHelpText('after', example('DATABASE_URL=postgres://me:secret@db.example.com/pets petstore migrate'))
     .action(async ({ json, quiet }: { json?: true; quiet?: true }) => {
-      const { migrate, withDatabase } = await import('../persistence/typeorm/migrate.js');
+      const { withDataSourceAt } = await import('../persistence/typeorm/data-source.js');
+      const { migrate } = await import('../persistence/typeorm/migrate.js');
       const url = configuredDatabase();
       noteDatabase(output, url);
       const applied: string[] = [];
       const run = (progress: Progress) =>
-        withDatabase(url, (source) => migrate(source, progress, (name) => applied.push(name)));
+        withDataSourceAt(url, (source) => migrate(source, progress, (name) => applied.push(name)));
       try {
         await withProgress(quiet, run);
         if (applied.length === 0 && !json) await print('The schema is up to date.');

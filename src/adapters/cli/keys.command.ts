@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { KeyNotIdentified, UsageError } from '../../application/errors.js';
 import { ApiKeyService, type IssuedKey } from '../../application/keys/api-key.service.js';
-import { withOpenDatabase } from './open-database.js';
+import { withRepositories } from './repositories.js';
 import { type Output, OutputFailed } from './output.js';
 import { example, format, table } from './text.js';
 
@@ -16,7 +16,7 @@ export function addKeysCommand(petstore: Command, output: Output): void {
     quiet?: boolean,
   ): Promise<T> {
     try {
-      return await withOpenDatabase(access, output, ({ keys }) => use(new ApiKeyService(keys)), quiet);
+      return await withRepositories(access, output, ({ keys }) => use(new ApiKeyService(keys)), quiet);
     } catch (error) {
       if (!(error instanceof KeyNotIdentified)) throw error;
       throw new UsageError(`${error.message} "petstore keys list" lists all keys.`);

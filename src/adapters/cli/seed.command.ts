@@ -2,8 +2,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { PetService } from '../../application/pets/pet.service.js';
 import type { Progress } from '../../application/progress.js';
 import { PET_STATUSES } from '../../domain/pets/pet.js';
-import type { OpenDatabase } from '../persistence/persistence.module.js';
-import { withOpenDatabase } from './open-database.js';
+import type { Repositories } from '../persistence/persistence.module.js';
+import { withRepositories } from './repositories.js';
 import type { Output } from './output.js';
 import { QUIET } from './progress.js';
 import { example, plural } from './text.js';
@@ -20,7 +20,7 @@ export function addSeedCommand(petstore: Command, output: Output): void {
     .option(...QUIET)
     .addHelpText('after', example('petstore seed --count 1000'))
     .action(async ({ count, quiet }: { count: number; quiet?: true }) => {
-      const create = async ({ pets }: OpenDatabase, progress: Progress) => {
+      const create = async ({ pets }: Repositories, progress: Progress) => {
         const ifInterrupted = `The pets created so far stay, and up to ${BATCH} more. Run it again for the others.`;
         progress.begin({ name: 'Creating', amount: { unit: 'pets', total: count }, ifInterrupted });
         const service = new PetService(pets);
@@ -30,7 +30,7 @@ export function addSeedCommand(petstore: Command, output: Output): void {
           await progress.advance(size);
         }
       };
-      await withOpenDatabase('create', output, create, quiet);
+      await withRepositories('create', output, create, quiet);
       await output.print(`Created ${plural(count, 'pet')}.`);
     });
 }

@@ -6,12 +6,12 @@ import { Observers } from '../observability/observers.js';
 import { DatabaseUrl } from '../../settings/database-url.js';
 import { MemoryApiKeyRepository } from './memory/memory-api-key.repository.js';
 import { MemoryPetRepository } from './memory/memory-pet.repository.js';
-import type { DatabaseLimits } from './typeorm/database.js';
+import type { DatabaseSettings } from './typeorm/database.js';
 
 const logger = new Logger('petstore');
 
 /** An open database: an adapter for each port, and the way to close them all. */
-export abstract class OpenDatabase {
+export abstract class Repositories {
   abstract readonly pets: PetRepository;
   abstract readonly keys: ApiKeyRepository;
   abstract close(): Promise<void>;
@@ -20,20 +20,20 @@ export abstract class OpenDatabase {
 /** Provides the ports of persistence, and closes their database once everything that uses them has been shut down. */
 @Module({})
 export class PersistenceModule implements OnApplicationShutdown {
-  constructor(private readonly database: OpenDatabase) {}
+  constructor(private readonly database: Repositories) {}
 
-  static forUrl(url: DatabaseUrl, limits: DatabaseLimits): DynamicModule {
+  static forUrl(url: DatabaseUrl, limits: DatabaseSettings): DynamicModule {
     const open = (observers: Observers) => {
       const progress = new Progress();
       // In the log, a migration at the start has a line as often as one of `petstore migrate` without a terminal.
       const timer = setInterval(() => progress.name && logger.warn(progress.toString()), PAUSE);
-      const opening = openDatabase(url, { ...limits, progress }, (message) => logger.warn(message), observers);
+      const opening = openRepositories(url, { ...limits, progress }, (message) => logger.warn(message), observers);
       return opening.finally(() => clearInterval(timer));
     };
     const providers = [
-      { provide: OpenDatabase, useFactory: open, inject: [Observers] },
-      { provide: PetRepository, useFactory: ({ pets }: OpenDatabase) => pets, inject: [OpenDatabase] },
-      { provide: ApiKeyRepository, useFactory: ({ keys }: OpenDatabase) => keys, inject: [OpenDatabase] },
+      { provide: Repositories, useFactory: open, inject: [Observers] },
+      { provide: PetRepository, useFactory: ({ pets }: Repositories) => pets, inject: [Repositories] },
+      { provide: ApiKeyRepository, useFactory: ({ keys }: Repositories) => keys, inject: [Repositories] },
     ];
     return { module: PersistenceModule, providers, exports: providers };
   }
@@ -44,12 +44,12 @@ export class PersistenceModule implements OnApplicationShutdown {
 }
 
 /** Opens the database of a URL; TypeORM is loaded only if it is used. `report` receives sentences for the log. */
-export async function openDatabase(
+export async function openRepositories(
   url: DatabaseUrl,
-  limits: DatabaseLimits,
+  limits: DatabaseSettings,
   report: (message: string) => void,
   observers?: Observers,
-): Promise<OpenDatabase> {
+): Promise<Repositories> {
   if (url.engine === 'memory')
     return { pets: new MemoryPetRepository(), keys: new MemoryApiKeyRepository(), close: () => Promise.resolve() };
   const { Database } = await import('./typeorm/database.js');

@@ -4,6 +4,7 @@ import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions, QueryFailedError } from 'typeorm';
 import { UsageError } from '../../../application/errors.js';
+import { createDatabaseFile } from '../sqlite-file.js';
 import { POOL_TIMEOUT, withTimeout } from '../timeout.js';
 import { PersistentUrl, Tls } from '../../../settings/database-url.js';
 import { DIALECTS } from './dialects/dialects.js';
@@ -118,7 +119,7 @@ export function isEncrypted(options: DataSourceOptions): boolean {
 }
 
 /** Runs work with an initialized DataSource, and closes it. */
-export async function withSource<T>(options: Attempts, work: (source: DataSource) => Promise<T>): Promise<T> {
+export async function withDataSource<T>(options: Attempts, work: (source: DataSource) => Promise<T>): Promise<T> {
   const source = await openDataSource(options);
   try {
     return await work(source);
@@ -153,9 +154,18 @@ export async function openDataSource([options, next]: Attempts, ...statements: s
 }
 
 /** Settles as work of a command does. An error of the database becomes a `UsageError` that names the database. */
-export async function withDatabaseNamed<T>(url: PersistentUrl, work: Promise<T>): Promise<T> {
+export async function asUsageErrors<T>(url: PersistentUrl, work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {
     if (!(error instanceof QueryFailedError) && !failureOf(DIALECTS[url.engine], error)) throw error;
     throw new UsageError(failureMessage(url, error), { cause: error });
   });
+}
+
+/** Opens a database for a command, with its schema as it is. If it fails, rejects with `UsageError`, which names it. */
+export async function withDataSourceAt<T>(
+  url: PersistentUrl,
+  work: (source: DataSource) => Promise<T>,
+  timeout?: number,
+): Promise<T> {
+  return asUsageErrors(url, withDataSource(dataSourceOptions(createDatabaseFile(url), 1, timeout), work));
 }

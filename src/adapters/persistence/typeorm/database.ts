@@ -8,17 +8,18 @@ import type { Settings } from '../../../settings/settings.js';
 import { OncePerTurn } from '../../event-loop.js';
 import { locationOf, PersistentUrl, SqliteUrl } from '../../../settings/database-url.js';
 import { collectGarbage, createDatabaseFile, OpenFiles } from '../sqlite-file.js';
-import { dataSourceOptions, openDataSource, untilClosed, withSource } from './data-source.js';
+import { dataSourceOptions, openDataSource, untilClosed, withDataSource } from './data-source.js';
 import { DatabaseState } from './database-state.js';
 import type { Dialect } from './dialects/dialect.js';
 import { DIALECTS } from './dialects/dialects.js';
 import { asConnectFailure, failureMessage, failureOf, NotUsable, prepareConnection } from './failures.js';
-import { compareMigrations, migrate, requireRights } from './migrate.js';
+import { migrate } from './migrate.js';
+import { compareMigrations, requireRights } from './schema.js';
 
 /** How often what SQLite has committed is moved from its log into its file, in milliseconds. */
 const CHECKPOINT_INTERVAL = 60_000;
 
-export type DatabaseLimits = Pick<Settings, 'STATEMENT_TIMEOUT' | 'MAX_WAITING'> & {
+export type DatabaseSettings = Pick<Settings, 'STATEMENT_TIMEOUT' | 'MAX_WAITING'> & {
   /** Whether only reads follow: then the schema stays as it is, and must be that of this release. */
   readonly readsOnly?: boolean;
   /** What migrations tell how far they are. */
@@ -51,7 +52,7 @@ export class Database {
   /** `report` receives sentences for the log. */
   constructor(
     url: PersistentUrl,
-    private readonly limits: DatabaseLimits,
+    private readonly limits: DatabaseSettings,
     private readonly report: (message: string) => void,
   ) {
     this.state = new DatabaseState(() => this.connect().catch((error) => this.failToConnect(error)), report);
@@ -226,7 +227,7 @@ export class Database {
     const deadline = performance.now() + this.timeout;
     // Migrations run on a connection of their own, whose statements have no time limit.
     if (await this.runOnConnection('autocommit', isPending, deadline))
-      await withSource(dataSourceOptions(this.url), (source) => migrate(source, this.limits.progress));
+      await withDataSource(dataSourceOptions(this.url), (source) => migrate(source, this.limits.progress));
     await this.checkpoint();
     if (this.url.engine === 'sqlite') {
       // At the latest with its first read a connection opens the log, which stays the same as long as it is open.

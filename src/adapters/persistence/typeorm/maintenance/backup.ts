@@ -9,10 +9,10 @@ import type { Progress } from '../../../../application/progress.js';
 import { quoted } from '../../../../application/texts.js';
 import { filePath } from '../../../../settings/path.js';
 import { collectGarbage, createFolder, giveOwnerOf, requireDatabase, targetOf } from '../../sqlite-file.js';
-import { dataSourceOptions, SQLITE_TIMEOUT, withSource } from '../data-source.js';
+import { dataSourceOptions, SQLITE_TIMEOUT, withDataSourceAt, withDataSource } from '../data-source.js';
 import { query } from '../dialects/dialects.js';
 import { driverMessage } from '../failures.js';
-import { requireAnyRelease, withDatabase } from '../migrate.js';
+import { requireAnyRelease } from '../schema.js';
 import { Contents, contentsOf } from './copy.js';
 
 const MIB = 2 ** 20;
@@ -51,7 +51,7 @@ export async function makeBackup(file: string, backup: string, progress: Progres
       publish(made, target);
       return contents;
     });
-  return withDatabase(database, copy);
+  return withDataSourceAt(database, copy);
 }
 
 /**
@@ -150,7 +150,7 @@ async function verify(copy: string, original: string): Promise<Contents> {
   if (found?.integrity_check !== 'ok')
     throw new UsageError(`${quoted(original)} is damaged: ${quoted(String(found?.integrity_check))}.`);
   const options = dataSourceOptions({ name: 'FILE', engine: 'sqlite', file: copy });
-  const contents = await withSource(options, async (source) => {
+  const contents = await withDataSource(options, async (source) => {
     await requireAnyRelease(source, quoted(original));
     await source.query('PRAGMA wal_checkpoint(TRUNCATE)');
     return contentsOf((statement) => query(source.manager, statement));

@@ -3,11 +3,12 @@ import { UsageError } from '../../../../application/errors.js';
 import type { Progress } from '../../../../application/progress.js';
 import { PersistentUrl } from '../../../../settings/database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
-import { withDatabaseNamed } from '../data-source.js';
+import { withDataSourceAt, asUsageErrors } from '../data-source.js';
 import { Dialect, insertSql } from '../dialects/dialect.js';
 import { dialectOf, query } from '../dialects/dialects.js';
 import { countRows, rowsIn, rowsOf, Run } from '../rows.js';
-import { migrate, requireSchema, withDatabase } from '../migrate.js';
+import { migrate } from '../migrate.js';
+import { requireSchema } from '../schema.js';
 
 /** How many rows a database has. */
 export interface Contents {
@@ -22,8 +23,8 @@ export interface Contents {
 export async function copyDatabase(from: PersistentUrl, to: PersistentUrl, progress: Progress): Promise<Contents> {
   requireDatabase(from);
   const fill = (source: DataSource) =>
-    withDatabase(to, async (target) => {
-      await withDatabaseNamed(from, requireSchema(source, 'The source'));
+    withDataSourceAt(to, async (target) => {
+      await asUsageErrors(from, requireSchema(source, 'The source'));
       await migrate(target, progress);
       await requireSchema(target, 'The target');
       // Its connection is closed with the target, which rolls back what was not committed.
@@ -31,7 +32,7 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl, progr
       await manager.query(dialectOf(target).begin);
       // Of two copies into one database the second waits, and then finds it filled.
       await manager.query(dialectOf(target).lockMigrations);
-      const onSource: Run = (statement) => withDatabaseNamed(from, query(source.manager, statement));
+      const onSource: Run = (statement) => asUsageErrors(from, query(source.manager, statement));
       const onTarget: Run = (statement) => query(manager, statement);
       const tables = source.entityMetadatas;
       const amount = await rowsIn(onSource, ...tables.map(({ tableName }) => tableName));
@@ -47,7 +48,7 @@ export async function copyDatabase(from: PersistentUrl, to: PersistentUrl, progr
       await manager.query('COMMIT');
       return contents;
     });
-  return withDatabase(from, fill);
+  return withDataSourceAt(from, fill);
 }
 
 async function copyTable(

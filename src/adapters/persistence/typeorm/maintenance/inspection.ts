@@ -4,13 +4,14 @@ import { DatabaseUnavailable, UsageError } from '../../../../application/errors.
 import { fail, Finding, ok, warn } from '../../../../application/finding.js';
 import { keyState } from '../../../../domain/keys/api-key.js';
 import { DatabaseUrl, isOnThisMachine, PersistentUrl } from '../../../../settings/database-url.js';
-import { isEncrypted } from '../data-source.js';
+import { isEncrypted, withDataSourceAt } from '../data-source.js';
 import { quoted } from '../../../../application/texts.js';
 import { requireWritable } from '../../sqlite-file.js';
 import { dialectOf } from '../dialects/dialects.js';
 import { prepareConnection } from '../failures.js';
 import { ApiKeySchema } from '../keys/api-key.schema.js';
-import { compareMigrations, requireMigrationRights, requireRights, schemaFinding, withDatabase } from '../migrate.js';
+import { requireMigrationRights } from '../migrate.js';
+import { compareMigrations, requireRights, schemaFinding } from '../schema.js';
 
 const UNENCRYPTED = warn(
   'encryption',
@@ -47,11 +48,11 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number): Promis
   if (url.engine === 'memory')
     return { findings: [ok('database', 'memory, which is lost with the process')], validKeys: 0 };
   try {
-    if (url.engine !== 'sqlite') return await withDatabase(url, (source) => inspect(source, url), timeout);
+    if (url.engine !== 'sqlite') return await withDataSourceAt(url, (source) => inspect(source, url), timeout);
     const disk = diskFindings(requireWritable(url));
     const isAbsent = !fs.statSync(url.file, { throwIfNoEntry: false })?.size;
     if (isAbsent) return { findings: [ok('database', 'none yet: the first start creates it'), ...disk], validKeys: 0 };
-    const { findings, validKeys } = await withDatabase(url, (source) => inspect(source, url), timeout);
+    const { findings, validKeys } = await withDataSourceAt(url, (source) => inspect(source, url), timeout);
     return { findings: [...findings, ...disk], validKeys };
   } catch (error) {
     // What the operator can mend; a fault of the program is thrown, for it has to be shown with its stack.
@@ -64,8 +65,8 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number): Promis
 async function inspect(source: DataSource, url: PersistentUrl): Promise<Inspection> {
   const { version } = await prepareConnection(source.manager);
   const schema = await schemaFinding(source);
-  const isReadable = url.engine !== 'sqlite' && !isOnThisMachine(url) && !isEncrypted(source.options);
-  const findings = [ok('database', version), ...(isReadable ? [UNENCRYPTED] : []), schema];
+  const isUnencrypted = url.engine !== 'sqlite' && !isOnThisMachine(url) && !isEncrypted(source.options);
+  const findings = [ok('database', version), ...(isUnencrypted ? [UNENCRYPTED] : []), schema];
   // Of a table with other columns nothing is known.
   if (schema.state === 'fail') return { findings };
   // Those of any release: it may be one before `owner`.
