@@ -37,8 +37,8 @@ const ENGINES = [
     ],
     recipe: recipe('CONNECTION LIMIT'),
     grant:
-      /^DATABASE_URL \(postgres:.*petstore\): permission denied for schema public\. .*GRANT USAGE, CREATE ON SCHEMA public TO "petstore"\.\n$/,
-    owner: /must be owner of table api_key\. The role that owns the tables migrates them: "petstore migrate"\.\n$/,
+      /^DATABASE_URL \(postgres:.*petstore\): The role petstore may not create tables in the schema public\. .*GRANT USAGE, CREATE ON SCHEMA public TO petstore\.\n$/,
+    owner: /The role petstore does not own the tables\. The role that owns them migrates them: "petstore migrate"\.\n$/,
     readOnly: [
       'CREATE ROLE reader LOGIN',
       'GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader',
@@ -58,7 +58,7 @@ const ENGINES = [
     client: (port: number) => ['mariadb', '--no-defaults', '-h', '127.0.0.1', '-u', 'root', '-P', String(port)],
     recipe: recipe('MAX_USER_CONNECTIONS'),
     grant:
-      /^DATABASE_URL \(mariadb:.*petstore\): CREATE command denied to user 'petstore'@.*GRANT .* ON `petstore`\.\* TO `petstore`\. Migrations need ALL\.\n$/,
+      /^DATABASE_URL \(mariadb:.*petstore\): DROP, ALTER command denied to user 'petstore'@.*GRANT .* ON `petstore`\.\* TO `petstore`\. Migrations need ALL\.\n$/,
     owner: /ALTER command denied to user 'petstore'@.*\. Migrations need ALL\.\n$/,
     readOnly: ['CREATE USER reader', 'GRANT SELECT ON petstore.* TO reader'],
     missingRight: /INSERT command denied to user 'reader'.* table `petstore`\.`pet`.*GRANT/,

@@ -80,14 +80,14 @@ export const postgres: Dialect = {
 
   async migrationProblem(query) {
     const [row] = await query<{ problem: string | null }>(`SELECT CASE
-      WHEN NOT has_schema_privilege(current_schema(), 'CREATE') THEN
-        format('The role %1$I may not create tables in the schema %2$I. The owner of the database runs "petstore '
-          'migrate", or an administrator grants it: GRANT USAGE, CREATE ON SCHEMA %2$I TO %1$I.',
-          current_user, current_schema())
       WHEN EXISTS (SELECT FROM unnest(${TABLES}) AS name JOIN pg_class ON oid = to_regclass(name)
           WHERE NOT pg_has_role(relowner, 'USAGE')) THEN
         format('The role %I does not own the tables. The role that owns them migrates them: "petstore migrate".',
           current_user)
+      WHEN NOT has_schema_privilege(current_schema(), 'CREATE') THEN
+        format('The role %1$I may not create tables in the schema %2$I. The owner of the database runs "petstore '
+          'migrate", or an administrator grants it: GRANT USAGE, CREATE ON SCHEMA %2$I TO %1$I.',
+          current_user, current_schema())
       END AS problem`);
     return row?.problem ?? null;
   },
