@@ -9,8 +9,12 @@ export function fail(message) {
 }
 
 const { dependencies, engines } = JSON.parse(readFileSync('package.json', 'utf8'));
-const [oldest] = engines.node.match(/[\d.]+/);
-if (versions.node.localeCompare(oldest, 'en', { numeric: true }) < 0)
-  fail(`petstore needs Node ${oldest} or later; this is ${versions.node}.`);
+// As `isInRanges` of src, which is not built yet.
+const isSupported = engines.node.split('||').some((range) => {
+  const [, sign, oldest] = /^(\^|>=)(.*)$/.exec(range.trim());
+  const isLater = versions.node.localeCompare(oldest, 'en', { numeric: true }) >= 0;
+  return isLater && (sign === '>=' || parseInt(versions.node, 10) === parseInt(oldest, 10));
+});
+if (!isSupported) fail(`petstore needs Node ${engines.node}; this is ${versions.node}.`);
 const missing = Object.keys(dependencies).filter((name) => !existsSync(`node_modules/${name}/package.json`));
 if (missing.length > 0) fail(`Packages are not installed (${missing.join(', ')}): run "npm ci" first.`);
