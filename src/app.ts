@@ -35,7 +35,7 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   // Before the guard, since preflights have no key, and before protocol errors, which pages must be able to read.
   if (settings.CORS_ORIGINS.length > 0) app.use(allowOrigins(settings.CORS_ORIGINS));
   // Before the routes, since a request with a protocol error reaches none.
-  app.use((request: PetStoreRequest, _response: unknown, next: NextFunction) => next(request.context.error));
+  app.use((request: PetStoreRequest, _response: unknown, next: NextFunction) => next(request.context.protocolError));
   app.get(DocsController).makeDocument = () => openApiDocument(app, settings);
   return app.init();
 }

@@ -1,7 +1,7 @@
 import { Injectable, Logger, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { DatabaseUnavailable } from '../application/errors.js';
 import { Authenticator } from '../application/keys/authenticator.js';
-import { GET_PET_SUNSET } from '../application/pets/pet.service.js';
+import { remindOfSunset } from './http/pets/deprecation.js';
 
 const logger = new Logger('petstore');
 
@@ -49,13 +49,4 @@ export class ScheduledTasks implements OnModuleInit, OnApplicationShutdown {
       logger.warn(`Storing the uses of API keys failed: ${(error as Error).message}`);
     }
   }
-}
-
-/** Warns, once the date has passed, that the operation still exists: a release removes it, not the clock. */
-function remindOfSunset(): void {
-  if (Date.now() < GET_PET_SUNSET.getTime()) return;
-  logger.warn(
-    'getPet was to be removed on 5 December 2030; "petstore keys callers" lists who has called it, and when.',
-    'getPet',
-  );
 }

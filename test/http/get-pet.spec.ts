@@ -69,7 +69,7 @@ it('is counted by its key, unlike other operations', async () => {
   const counted = await Service.start();
   for (const target of ['/v1/pets', '/v1/pets/1', '/v1/pets/x']) await counted.send(target);
   await counted.app.get(Authenticator).recordUses();
-  expect(await counted.app.get(ApiKeyService).callers()).toMatchObject([{ name: 'test', getPetCalls: 2 }]);
+  expect(await counted.app.get(ApiKeyService).callers()).toMatchObject([{ name: 'test', deprecatedCalls: 2 }]);
   await counted.stop();
 });
 

@@ -188,6 +188,7 @@ it('the log has a health check for whose response its client did not wait', () =
     route: '/health/ready',
     address: '',
     operation: 'other',
+    deprecated: false,
     duration: 1,
   };
   observer.finish({ ...check, status: 200, aborted: false });

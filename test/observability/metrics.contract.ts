@@ -81,7 +81,7 @@ export function describeMetrics(kind: StoreKind): void {
       const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
       expect(text).toContain('petstore_deprecated_calls_total{operation="getPet",key="test"} 2\n');
       await limited.app.get(Authenticator).recordUses();
-      expect(await limited.app.get(ApiKeyService).callers()).toMatchObject([{ getPetCalls: 2 }]);
+      expect(await limited.app.get(ApiKeyService).callers()).toMatchObject([{ deprecatedCalls: 2 }]);
       await limited.stop();
     });
 

@@ -19,7 +19,14 @@ export function newKey(fields: Partial<ApiKey> = {}): ApiKey {
 }
 
 export function use(fields: Partial<KeyUse> = {}): KeyUse {
-  return { digest: digest(1), name: 'shop', lastUsedAt: CREATED, getPetCalls: 0, lastGetPetAt: null, ...fields };
+  return {
+    digest: digest(1),
+    name: 'shop',
+    lastUsedAt: CREATED,
+    deprecatedCalls: 0,
+    lastDeprecatedCallAt: null,
+    ...fields,
+  };
 }
 
 /** What has been recorded, by digest. */
@@ -140,17 +147,20 @@ export function describeApiKeyRepository(kind: StoreKind): void {
 
     it('have uses, added up by digest, with the latest times in whichever order they are recorded', async () => {
       expect(await keys.uses()).toEqual([]);
-      await keys.recordUses([use({ lastUsedAt: LATER, getPetCalls: 1, lastGetPetAt: LATER })]);
+      await keys.recordUses([use({ lastUsedAt: LATER, deprecatedCalls: 1, lastDeprecatedCallAt: LATER })]);
       await keys.recordUses([
-        use({ getPetCalls: 2, lastGetPetAt: CREATED }),
+        use({ deprecatedCalls: 2, lastDeprecatedCallAt: CREATED }),
         use({ digest: digest(2), name: 'till' }),
-        use({ digest: digest(3), name: 'web', getPetCalls: 5, lastGetPetAt: CREATED }),
+        use({ digest: digest(3), name: 'web', deprecatedCalls: 5, lastDeprecatedCallAt: CREATED }),
       ]);
-      await keys.recordUses([use(), use({ digest: digest(2), name: 'till', getPetCalls: 1, lastGetPetAt: CREATED })]);
+      await keys.recordUses([
+        use(),
+        use({ digest: digest(2), name: 'till', deprecatedCalls: 1, lastDeprecatedCallAt: CREATED }),
+      ]);
       expect(await usesOf(keys)).toEqual([
-        use({ lastUsedAt: LATER, getPetCalls: 3, lastGetPetAt: LATER }),
-        use({ digest: digest(2), name: 'till', getPetCalls: 1, lastGetPetAt: CREATED }),
-        use({ digest: digest(3), name: 'web', getPetCalls: 5, lastGetPetAt: CREATED }),
+        use({ lastUsedAt: LATER, deprecatedCalls: 3, lastDeprecatedCallAt: LATER }),
+        use({ digest: digest(2), name: 'till', deprecatedCalls: 1, lastDeprecatedCallAt: CREATED }),
+        use({ digest: digest(3), name: 'web', deprecatedCalls: 5, lastDeprecatedCallAt: CREATED }),
       ]);
       // A configured key is not stored.
       expect(await keys.list()).toEqual([]);
@@ -158,10 +168,10 @@ export function describeApiKeyRepository(kind: StoreKind): void {
 
     it('have uses that are recorded as many at a time as may be', async () => {
       const uses = Array.from({ length: MAX_USES }, (_, i) =>
-        use({ digest: String(i).padStart(64, '0'), getPetCalls: 1 }),
+        use({ digest: String(i).padStart(64, '0'), deprecatedCalls: 1 }),
       );
       for (let i = 0; i < 2; i++) await keys.recordUses(uses);
-      expect(await usesOf(keys)).toEqual(uses.map((each) => ({ ...each, getPetCalls: 2 })));
+      expect(await usesOf(keys)).toEqual(uses.map((each) => ({ ...each, deprecatedCalls: 2 })));
     });
 
     it('are found 300 at a time', async () => {
@@ -171,8 +181,9 @@ export function describeApiKeyRepository(kind: StoreKind): void {
     });
 
     it('have uses beyond 32 bits', async () => {
-      for (let i = 0; i < 2; i++) await keys.recordUses([use({ getPetCalls: 2 ** 31, lastGetPetAt: CREATED })]);
-      expect(await keys.uses()).toMatchObject([{ getPetCalls: 2 ** 32 }]);
+      for (let i = 0; i < 2; i++)
+        await keys.recordUses([use({ deprecatedCalls: 2 ** 31, lastDeprecatedCallAt: CREATED })]);
+      expect(await keys.uses()).toMatchObject([{ deprecatedCalls: 2 ** 32 }]);
     });
 
     it('have another version after each change, and no other one without a change, if there is one', async () => {

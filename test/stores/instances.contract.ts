@@ -25,12 +25,12 @@ export function describeInstances(kind: StoreKind): void {
     it('find everything again after a restart, and continue the ids', async () => {
       const pets = await addAll(one.pets, [newPet(), newPet({ name: 'Rex', categoryId: INT64_MIN, status: 'sold' })]);
       await one.keys.add(newKey());
-      await one.keys.recordUses([use({ getPetCalls: 1, lastGetPetAt: CREATED })]);
+      await one.keys.recordUses([use({ deprecatedCalls: 1, lastDeprecatedCallAt: CREATED })]);
       await Promise.all([one.close(), other.close()]);
       const again = await store.open();
       expect(await again.pets.list({ limit: 10 })).toEqual(pets.toReversed());
       expect(await again.keys.list()).toEqual([newKey()]);
-      expect(await again.keys.uses()).toEqual([use({ getPetCalls: 1, lastGetPetAt: CREATED })]);
+      expect(await again.keys.uses()).toEqual([use({ deprecatedCalls: 1, lastDeprecatedCallAt: CREATED })]);
       expect((await again.pets.add(newPet())).pet.id).toBeGreaterThan(pets[1]!.id);
     });
 
@@ -149,12 +149,14 @@ export function describeInstances(kind: StoreKind): void {
     });
 
     it('add up the uses that both record at once, and record all of them or none', async () => {
-      const recorded = [1, 2, 3].map((n) => use({ digest: digest(n), getPetCalls: 1, lastGetPetAt: CREATED }));
+      const recorded = [1, 2, 3].map((n) =>
+        use({ digest: digest(n), deprecatedCalls: 1, lastDeprecatedCallAt: CREATED }),
+      );
       const faulty = recorded.map((each, i) => (i === 1 ? { ...each, name: null as unknown as string } : each));
       await expect(one.keys.recordUses(faulty)).rejects.toThrow();
       const recording = Array.from({ length: 10 }, (_, i) => [one, other][i % 2]!.keys.recordUses(recorded));
       await Promise.all(recording);
-      expect(await usesOf(other.keys)).toEqual(recorded.map((each) => ({ ...each, getPetCalls: 10 })));
+      expect(await usesOf(other.keys)).toEqual(recorded.map((each) => ({ ...each, deprecatedCalls: 10 })));
     });
 
     it('reject with DatabaseUnavailable once they are closed', async () => {

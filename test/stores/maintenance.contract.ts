@@ -55,7 +55,7 @@ export function describeCopy(from: StoreKind, to: StoreKind): void {
       await store.keys.add(newKey());
       await store.keys.revoke(digest(1), LATER);
       await store.keys.add(newKey({ digest: digest(2), expiresAt: LATER }));
-      await store.keys.recordUses([use({ getPetCalls: 3 })]);
+      await store.keys.recordUses([use({ deprecatedCalls: 3 })]);
       const far = 2n ** 63n - 10n;
       // By its defaults MariaDB takes 0 for the next id.
       const zero = from.name === 'MariaDB' ? -1n : 0n;

@@ -131,7 +131,11 @@ export function describeMigrations(kind: StoreKind): void {
         expect([status, body]).toEqual([401, expect.stringContaining(`"api_key_${state}"`)]);
       }
       const uses = (await service.app.get(ApiKeyService).callers()).sort((a, b) => (a.name < b.name ? -1 : 1));
-      const shown = uses.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt?.getFullYear()]);
+      const shown = uses.map(({ name, deprecatedCalls, lastDeprecatedCallAt }) => [
+        name,
+        deprecatedCalls,
+        lastDeprecatedCallAt?.getFullYear(),
+      ]);
       expect(shown).toEqual(['old shop', 'shop', 'till'].map((name) => [name, 1, 2026]));
     });
 

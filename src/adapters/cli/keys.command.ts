@@ -91,7 +91,7 @@ export function addKeysCommand(petstore: Command, output: Output): void {
     .addHelpText('after', example('petstore keys callers'))
     .action(async () => {
       const callers = await withKeys('read', (keys) => keys.callers());
-      const rows = callers.map(({ name, getPetCalls, lastGetPetAt }) => [name, getPetCalls, lastGetPetAt]);
+      const rows = callers.map((use) => [use.name, use.deprecatedCalls, use.lastDeprecatedCallAt]);
       await print(table([['NAME', 'CALLS', 'LAST CALL'], ...rows]));
     });
 }

@@ -11,10 +11,11 @@ import {
 import { quoted } from '../../application/texts.js';
 import { ApiError, throwFaults } from './errors/api-error.js';
 import { didYouMean } from '../../application/texts.js';
+import type { OperationOfInterface } from './request-context.js';
 import type { PetStoreRequest } from './server/request.js';
 
-/** The operationId of a handler. */
-export const OperationId = Reflector.createDecorator<string>();
+/** The operation that a handler is; undefined if it is none of the interface. */
+export const OperationMetadata = Reflector.createDecorator<OperationOfInterface>();
 
 /** An optional query parameter. */
 interface QueryParameter {
@@ -38,7 +39,7 @@ type OperationOptions = ApiOperationOptions & { readonly operationId: string; re
  */
 export function Operation({ query, ...options }: OperationOptions): MethodDecorator {
   return applyDecorators(
-    OperationId(options.operationId),
+    OperationMetadata({ id: options.operationId, deprecated: options.deprecated ?? false }),
     UseGuards(new OperationGuard(query !== undefined)),
     ApiIncludeEndpoint(),
     ApiOperation(options),

@@ -7,6 +7,13 @@ import type { ApiError } from './errors/api-error.js';
 
 const ACCEPTED_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
+/** An operation of the interface, as `@Operation()` declares it. */
+export interface OperationOfInterface {
+  /** Its operationId. */
+  readonly id: string;
+  readonly deprecated: boolean;
+}
+
 /** What is known of a request from the moment it is handled. Nothing else is set on a request for others to read. */
 export class RequestContext {
   /** On the clock of `performance.now()`. */
@@ -25,10 +32,13 @@ export class RequestContext {
   deadline: number;
 
   /** The operation of the interface that the guard has found. */
-  operation: string | undefined;
+  operation: OperationOfInterface | undefined;
 
   /** The key that the guard has accepted. */
   key: ApiKey | undefined;
+
+  /** The error that is its response. */
+  error: ApiError | undefined;
 
   /** Its span, if it is traced. */
   span: Span | undefined;
@@ -39,8 +49,8 @@ export class RequestContext {
     readonly target: string,
     /** The client, behind trusted proxies, as `clientAddress` writes it; empty if the connection is already lost. */
     readonly address: string,
-    /** The error that is its response; when it is handled, the protocol error in the request, if there is one. */
-    public error: ApiError | undefined,
+    /** What is malformed in the request, which reaches no route then. */
+    readonly protocolError: ApiError | undefined,
     databaseTimeout: number,
   ) {
     const sent = ACCEPTED_REQUEST_ID.exec(String(headers['x-request-id'] ?? ''))?.[0];

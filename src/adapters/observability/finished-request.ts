@@ -16,6 +16,8 @@ export interface FinishedRequest {
   readonly code: string | undefined;
   /** The operation of the interface; `other` for any other request. */
   readonly operation: string;
+  /** Whether the operation is deprecated. */
+  readonly deprecated: boolean;
   /** The status of the response; 0 if the client disconnected before it was sent. */
   readonly status: number;
   /** The time until the response was written to the socket, in milliseconds. */

@@ -60,11 +60,10 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Counts a finished request. */
-  finish({ operation, status, duration, key, code }: FinishedRequest): void {
+  finish({ operation, deprecated, status, duration, key, code }: FinishedRequest): void {
     this.requests.observe({ operation, status: status === 0 ? 'aborted' : status }, duration / 1000);
     // What exceeds a limit is no call, as in `petstore keys callers`.
-    if (key !== undefined && code !== 'rate_limited' && operation === 'getPet')
-      this.deprecatedCalls.inc({ operation, key });
+    if (deprecated && key !== undefined && code !== 'rate_limited') this.deprecatedCalls.inc({ operation, key });
   }
 
   /** Measures a database query. */

@@ -5,10 +5,10 @@ export interface KeyUse {
   readonly digest: string;
   readonly name: string;
   readonly lastUsedAt: Date;
-  /** The number of calls of getPet, which is deprecated. */
-  readonly getPetCalls: number;
-  /** When getPet was last called; null for never. */
-  readonly lastGetPetAt: Date | null;
+  /** The number of calls of deprecated operations. */
+  readonly deprecatedCalls: number;
+  /** When a deprecated operation was last called; null for never. */
+  readonly lastDeprecatedCallAt: Date | null;
 }
 
 /** How many uses are recorded at a time: SQLite has 32,766 parameters for a statement, and each takes five. */
@@ -16,12 +16,12 @@ export const MAX_USES = 500;
 
 /** Adds a use to those of the same key: adds up the calls, and keeps the latest times. */
 export function addUse(uses: Map<string, KeyUse>, use: KeyUse): void {
-  const { getPetCalls, lastUsedAt, lastGetPetAt } = uses.get(use.digest) ?? { ...use, getPetCalls: 0 };
+  const { deprecatedCalls, lastUsedAt, lastDeprecatedCallAt } = uses.get(use.digest) ?? { ...use, deprecatedCalls: 0 };
   uses.set(use.digest, {
     ...use,
     lastUsedAt: later(use.lastUsedAt, lastUsedAt),
-    getPetCalls: use.getPetCalls + getPetCalls,
-    lastGetPetAt: later(use.lastGetPetAt, lastGetPetAt),
+    deprecatedCalls: use.deprecatedCalls + deprecatedCalls,
+    lastDeprecatedCallAt: later(use.lastDeprecatedCallAt, lastDeprecatedCallAt),
   });
 }
 

@@ -102,11 +102,11 @@ export class ApiKeyService {
     return { ...key, revokedAt };
   }
 
-  /** The uses of the keys that have called getPet, the latest call first, with the current names. */
+  /** The uses of the keys that have called a deprecated operation, the latest call first, with the current names. */
   async callers(): Promise<KeyUse[]> {
     const names = new Map((await this.keys.list()).map(({ digest, name }) => [digest, name]));
-    const callers = (await this.keys.uses()).filter(({ lastGetPetAt }) => lastGetPetAt !== null);
-    callers.sort((a, b) => Number(b.lastGetPetAt) - Number(a.lastGetPetAt));
+    const callers = (await this.keys.uses()).filter(({ lastDeprecatedCallAt }) => lastDeprecatedCallAt !== null);
+    callers.sort((a, b) => Number(b.lastDeprecatedCallAt) - Number(a.lastDeprecatedCallAt));
     return callers.map((use) => ({ ...use, name: names.get(use.digest) ?? use.name }));
   }
 

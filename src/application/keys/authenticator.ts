@@ -62,11 +62,11 @@ export class Authenticator {
     return key;
   }
 
-  /** Notes that the key was used now, and whether for getPet. */
-  noteUse({ digest, name }: ApiKey, isGetPet = false): void {
+  /** Notes that the key was used now, and whether for a deprecated operation. */
+  noteUse({ digest, name }: ApiKey, deprecated = false): void {
     const now = new Date();
-    const getPet = isGetPet ? { getPetCalls: 1, lastGetPetAt: now } : { getPetCalls: 0, lastGetPetAt: null };
-    addUse(this.unrecorded, { digest, name, lastUsedAt: now, ...getPet });
+    const [deprecatedCalls, lastDeprecatedCallAt] = deprecated ? [1, now] : [0, null];
+    addUse(this.unrecorded, { digest, name, lastUsedAt: now, deprecatedCalls, lastDeprecatedCallAt });
   }
 
   /**
@@ -84,7 +84,7 @@ export class Authenticator {
         await this.keys.recordUses(uses);
       } catch (error) {
         failure = error as Error;
-        for (const use of uses) addUse(this.unrecorded, { ...use, getPetCalls: 0 });
+        for (const use of uses) addUse(this.unrecorded, { ...use, deprecatedCalls: 0 });
       }
     }
     if (failure) throw failure;

@@ -5,9 +5,6 @@ import { DEFAULT_STATUS, NewPet, Pet } from '../../domain/pets/pet.js';
 import { CursorRejected, PetNotFound } from '../errors.js';
 import { Added, IdempotencyKey, PetFilter, PetRepository } from './pet-repository.port.js';
 
-/** When getPet, which is deprecated, is to be removed. */
-export const GET_PET_SUNSET = new Date('2030-12-05T00:00:00Z');
-
 /** Which page to list. */
 export interface PageQuery extends PetFilter {
   /** The `next` of the previous page; the first page if absent. */

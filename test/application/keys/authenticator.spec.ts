@@ -161,9 +161,9 @@ describe('the uses of a key', () => {
     await configured.recordUses();
     await configured.recordUses();
     await service.rotate('shop', DAY);
-    expect(await keys.uses()).toMatchObject([{ name: CONFIGURED, getPetCalls: 0 }, { getPetCalls: 1 }]);
+    expect(await keys.uses()).toMatchObject([{ name: CONFIGURED, deprecatedCalls: 0 }, { deprecatedCalls: 1 }]);
     expect(await service.callers()).toMatchObject([
-      { name: 'shop.old', getPetCalls: 1, lastGetPetAt: new Date(START), lastUsedAt: new Date(Date.now()) },
+      { name: 'shop.old', deprecatedCalls: 1, lastDeprecatedCallAt: new Date(START), lastUsedAt: new Date(Date.now()) },
     ]);
   });
 
@@ -174,7 +174,7 @@ describe('the uses of a key', () => {
     await expect(authenticator.recordUses()).rejects.toThrow(DatabaseUnavailable);
     keys.available = true;
     await authenticator.recordUses();
-    expect(await keys.uses()).toMatchObject([{ digest: key.digest, getPetCalls: 0, lastUsedAt: expect.any(Date) }]);
+    expect(await keys.uses()).toMatchObject([{ digest: key.digest, deprecatedCalls: 0, lastUsedAt: expect.any(Date) }]);
   });
 
   /** Notes a call of getPet for each of so many keys. */
@@ -190,7 +190,7 @@ describe('the uses of a key', () => {
     expect(record.mock.calls.map(([uses]) => uses.length)).toEqual([MAX_USES, MAX_USES, MAX_USES, 1]);
     expect(await keys.uses()).toHaveLength(2 * MAX_USES + 1);
     await authenticator.recordUses();
-    const calls = (await keys.uses()).map(({ getPetCalls }) => getPetCalls);
+    const calls = (await keys.uses()).map(({ deprecatedCalls }) => deprecatedCalls);
     expect(calls.filter((count) => count === 1)).toHaveLength(2 * MAX_USES + 1);
     expect(calls.filter((count) => count === 0)).toHaveLength(MAX_USES);
   });
@@ -203,7 +203,7 @@ describe('the uses of a key', () => {
     expect(record).toHaveBeenCalledTimes(1);
     keys.available = true;
     await authenticator.recordUses();
-    const calls = (await keys.uses()).map(({ getPetCalls }) => getPetCalls);
+    const calls = (await keys.uses()).map(({ deprecatedCalls }) => deprecatedCalls);
     expect(calls.filter((count) => count === 1)).toHaveLength(MAX_USES);
   });
 
@@ -238,7 +238,8 @@ describe('the uses of a key', () => {
         await noting.recordUses();
         const stored = await store.uses();
         expect(stored.map(({ digest }) => digest).sort()).toEqual([...calls.keys()].sort());
-        for (const { digest, getPetCalls } of stored) expect(getPetCalls).toBeLessThanOrEqual(calls.get(digest)!);
+        for (const { digest, deprecatedCalls } of stored)
+          expect(deprecatedCalls).toBeLessThanOrEqual(calls.get(digest)!);
       }),
       { numRuns: 500 },
     );

@@ -2,7 +2,7 @@ import { CanActivate, ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Authenticator } from '../../../application/keys/authenticator.js';
 import { KeyRejected } from '../../../application/errors.js';
-import { OperationId } from '../operation.js';
+import { OperationMetadata } from '../operation.js';
 import type { PetStoreRequest } from '../server/request.js';
 import { RateLimits } from './rate-limits.js';
 
@@ -29,13 +29,13 @@ export class AuthGuard implements CanActivate {
     if (this.reflector.get(Public, host.getClass())) return true;
     const request = host.getArgByIndex<PetStoreRequest>(0);
     const { context } = request;
-    context.operation = this.reflector.get<string | undefined>(OperationId.KEY, host.getHandler());
+    context.operation = this.reflector.get(OperationMetadata, host.getHandler());
     const token = bearerToken(request);
     const findKey = () => this.authenticator.authenticate(token, context.deadline);
     context.key = await this.limits.authenticate(context.address, token, findKey);
     await this.limits.countRequest(context.key, context);
     // Behind the limit: a rejected request is no call of its operation.
-    this.authenticator.noteUse(context.key, context.operation === 'getPet');
+    this.authenticator.noteUse(context.key, context.operation?.deprecated);
     return true;
   }
 }

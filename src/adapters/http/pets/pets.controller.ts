@@ -38,7 +38,7 @@ export class PetsController {
     return { body: petJson(pet), headers: replayed ? [...location, 'Idempotent-Replayed', 'true'] : location };
   }
 
-  /** Deprecated. To remove it, remove also `deprecation.ts`, and the count of its calls: `getPetCalls`. */
+  /** Deprecated. To remove it, remove also `deprecation.ts`. */
   @Get(':petId')
   @GetPetOperation
   getPet(@Param('petId', PetIdPipe) id: bigint, @Context() context: AuthenticatedContext): Promise<JsonResponse> {

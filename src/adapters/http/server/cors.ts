@@ -23,7 +23,7 @@ export function allowOrigins(origins: readonly string[]): RequestHandler {
   });
   return (request, response, next) => {
     const { origin, 'access-control-request-method': method } = request.headers;
-    const isValid = (request as PetStoreRequest).context.error === undefined;
+    const isValid = (request as PetStoreRequest).context.protocolError === undefined;
     const isPreflight = isValid && method !== undefined && origin !== undefined && origins.includes(origin);
     if (request.method !== 'OPTIONS') handler(request, response, next);
     else if (isPreflight) handler(request, response, () => response.writeHead(204).end());

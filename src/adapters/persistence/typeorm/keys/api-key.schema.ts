@@ -34,7 +34,7 @@ export const KeyUseSchema = new EntitySchema<KeyUse>({
     digest: { type: 'varchar', length: 64, primary: true },
     name: { type: 'varchar', length: 64 },
     lastUsedAt: { ...instant, name: 'last_used_at' },
-    getPetCalls: { ...int64, name: 'get_pet_calls', transformer: { from: Number, to: String } },
-    lastGetPetAt: { ...instant, name: 'last_get_pet_at', nullable: true },
+    deprecatedCalls: { ...int64, name: 'get_pet_calls', transformer: { from: Number, to: String } },
+    lastDeprecatedCallAt: { ...instant, name: 'last_get_pet_at', nullable: true },
   },
 });

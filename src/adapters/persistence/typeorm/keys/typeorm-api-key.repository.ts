@@ -65,7 +65,7 @@ export class TypeOrmApiKeyRepository extends ApiKeyRepository {
     const inOrder = uses.toSorted((a, b) => (a.digest < b.digest ? -1 : 1));
     return this.executor.run('transaction', 'UPDATE key_use', async (manager) => {
       const rows = manager.getRepository(KeyUseSchema);
-      const withoutCalls = inOrder.map((use) => ({ ...use, getPetCalls: 0 }));
+      const withoutCalls = inOrder.map((use) => ({ ...use, deprecatedCalls: 0 }));
       // Inserts the missing rows, and locks the others.
       await rows.createQueryBuilder().insert().values(withoutCalls).orUpdate(['digest'], ['digest']).execute();
       const stored = await rows.findBy({ digest: In(inOrder.map(({ digest }) => digest)) });
