@@ -1,17 +1,16 @@
 import { DynamicModule, Global, Module } from '@nestjs/common';
 import { HttpModule } from './adapters/http/http.module.js';
-import { PetsController } from './adapters/http/pets/pets.controller.js';
 import type { Log } from './adapters/observability/log.js';
 import type { Metrics } from './adapters/observability/metrics.js';
 import { Observers } from './adapters/observability/observers.js';
 import type { Tracer } from './adapters/observability/tracing.js';
 import { PersistenceModule } from './adapters/persistence/persistence.module.js';
-import { ScheduledTasks } from './adapters/scheduled-tasks.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
 import { Authenticator } from './application/keys/authenticator.js';
 import { PetRepository } from './application/pets/pet-repository.port.js';
 import { PetService } from './application/pets/pet.service.js';
+import { ScheduledTasks } from './scheduled-tasks.js';
 import { readConfiguredKeys, type Settings } from './settings/settings.js';
 
 /** The log, and metrics and traces, which are loaded only if configured: they cost start time and memory. */
@@ -70,7 +69,7 @@ export class ApplicationModule {
 export class AppModule {
   static of(settings: Settings, log: Log): DynamicModule {
     const application = ApplicationModule.of(settings);
-    const http = HttpModule.of(settings, application, [PetsController]);
+    const http = HttpModule.of(settings, application);
     return { module: AppModule, imports: [ObserversModule.of(settings, log), application, http] };
   }
 }

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Log } from '../adapters/observability/log.js';
-import { listen } from '../adapters/listen.js';
+import { listen } from '../adapters/runtime/listen.js';
 import { allWorkersListen } from './cluster.js';
 import { greet } from './greeting.js';
 import type { Settings } from '../settings/settings.js';

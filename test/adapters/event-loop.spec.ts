@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { endOfNextTurn, endOfTurn, OncePerTurn } from '../../src/adapters/event-loop.js';
+import { endOfNextTurn, endOfTurn, OncePerTurn } from '../../src/adapters/runtime/event-loop.js';
 
 /** A value that is another one at each read. */
 function changing(): OncePerTurn<number> {

@@ -8,7 +8,7 @@ import { Log } from '../../src/adapters/observability/log.js';
 import { createApp } from '../../src/app.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { readSettings } from '../../src/settings/settings.js';
-import { listen } from '../../src/adapters/listen.js';
+import { listen } from '../../src/adapters/runtime/listen.js';
 import { ApiContract } from './api-contract.js';
 import { type Answer, Connection, rejectContentHeaders } from './connection.js';
 import type { StoreKind } from './stores.js';

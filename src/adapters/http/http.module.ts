@@ -1,4 +1,4 @@
-import { DynamicModule, Module, Type } from '@nestjs/common';
+import { DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import type { Settings } from '../../settings/settings.js';
 import { AuthGuard } from './auth/auth.guard.js';
@@ -6,18 +6,21 @@ import { RateLimits } from './auth/rate-limits.js';
 import { DocsController } from './docs/docs.controller.js';
 import { ApiErrorFilter } from './errors/api-error.filter.js';
 import { HealthController } from './health/health.controller.js';
+import { PetsController } from './pets/pets.controller.js';
 import { otherMethods, UnmatchedController } from './unmatched.js';
+
+/** Routes are compared in this order: those of `/v1` come first. */
+const CONTROLLERS = [PetsController, HealthController, DocsController];
 
 @Module({})
 export class HttpModule {
-  /** `application` exports the services that the `controllers` of the resources need. */
-  static of(settings: Settings, application: DynamicModule, controllers: readonly Type<object>[]): DynamicModule {
-    const all = [...controllers, HealthController, DocsController];
+  /** `application` exports the services that the controllers need. */
+  static of(settings: Settings, application: DynamicModule): DynamicModule {
     return {
       module: HttpModule,
       imports: [application],
-      // Routes are compared in this order: those of /v1 come first, the one that matches everything last.
-      controllers: [...all, ...otherMethods(all), UnmatchedController],
+      // The one that matches everything comes last.
+      controllers: [...CONTROLLERS, ...otherMethods(CONTROLLERS), UnmatchedController],
       providers: [
         { provide: 'SETTINGS', useValue: settings },
         { provide: RateLimits, useFactory: () => RateLimits.open(settings) },

@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { on } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
-import { listen } from '../listen.js';
+import { listen } from '../runtime/listen.js';
 
 /** The message by which the primary requests the metrics of a worker. */
 const METRICS = 'metrics';

@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net';
-import { endOfTurn } from '../../event-loop.js';
-import { bufferAsText } from '../body/read-body.js';
+import { endOfTurn } from '../../runtime/event-loop.js';
 import { ApiError, sendError } from '../errors/api-error.js';
 import { LINGER_TIMEOUT, MAX_QUEUED } from '../limits.js';
-import type { PetStoreRequest } from './request.js';
+import { bufferAsText, type PetStoreRequest } from './request.js';
 import { PetStoreResponse } from './response.js';
 
 const ignore = () => undefined;

@@ -14,3 +14,12 @@ export class PetStoreRequest extends ExpressRequest {
 
 // It inherits from Express's prototype, and that from Node's.
 Object.setPrototypeOf(PetStoreRequest.prototype, express.request);
+
+/**
+ * Has a body buffered as text in which each character is a byte: until it is read, a chunk costs 40 bytes as a string,
+ * and 380 as a Buffer.
+ */
+export function bufferAsText(request: PetStoreRequest): void {
+  const { 'content-length': length, 'transfer-encoding': transfer } = request.headers;
+  if (transfer ?? length) request.setEncoding('latin1');
+}

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { databaseTimedOut } from '../../../application/errors.js';
-import { endOfNextTurn } from '../../event-loop.js';
+import { endOfNextTurn } from '../../runtime/event-loop.js';
 import { heldPause } from './consequences.js';
 import type { Executor, Unit } from './executor.js';
 

@@ -5,7 +5,7 @@ import type { Progress } from '../../../application/progress.js';
 import { quoted } from '../../../application/texts.js';
 import { databaseTimeout, withTimeout } from '../timeout.js';
 import type { Settings } from '../../../settings/settings.js';
-import { OncePerTurn } from '../../event-loop.js';
+import { OncePerTurn } from '../../runtime/event-loop.js';
 import { locationOf, PersistentUrl, SqliteUrl } from '../../../settings/database-url.js';
 import { collectGarbage, createDatabaseFile, OpenFiles } from '../sqlite-file.js';
 import { dataSourceOptions, openDataSource, untilClosed, withDataSource } from './data-source.js';

@@ -1,7 +1,7 @@
 import { Injectable, Logger, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import { DatabaseUnavailable } from '../application/errors.js';
-import { Authenticator } from '../application/keys/authenticator.js';
-import { remindOfSunset } from './http/pets/deprecation.js';
+import { DatabaseUnavailable } from './application/errors.js';
+import { Authenticator } from './application/keys/authenticator.js';
+import { remindOfSunset } from './adapters/http/pets/deprecation.js';
 
 const logger = new Logger('petstore');
 

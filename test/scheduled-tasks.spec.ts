@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { MemoryApiKeyRepository } from '../../src/adapters/persistence/memory/memory-api-key.repository.js';
-import { ScheduledTasks } from '../../src/adapters/scheduled-tasks.js';
-import { DatabaseUnavailable } from '../../src/application/errors.js';
-import { Authenticator } from '../../src/application/keys/authenticator.js';
-import { laterTurn } from '../support/fresh-store.js';
-import { newKey } from '../stores/api-key-repository.contract.js';
+import { MemoryApiKeyRepository } from '../src/adapters/persistence/memory/memory-api-key.repository.js';
+import { ScheduledTasks } from '../src/scheduled-tasks.js';
+import { DatabaseUnavailable } from '../src/application/errors.js';
+import { Authenticator } from '../src/application/keys/authenticator.js';
+import { laterTurn } from './support/fresh-store.js';
+import { newKey } from './stores/api-key-repository.contract.js';
 
 const keys = new MemoryApiKeyRepository();
 const readConfigured = jest.fn(() => ['a-configured-key']);
