@@ -1,9 +1,8 @@
 import { DynamicModule, Global, Module } from '@nestjs/common';
+import type { OpenApi } from './adapters/http/docs/document.js';
 import { HttpModule } from './adapters/http/http.module.js';
 import type { Log } from './adapters/observability/log.js';
-import type { Metrics } from './adapters/observability/metrics.js';
 import { Observers } from './adapters/observability/observers.js';
-import type { Tracer } from './adapters/observability/tracing.js';
 import { PersistenceModule } from './adapters/persistence/persistence.module.js';
 import { ApiKeyRepository } from './application/keys/api-key-repository.port.js';
 import { ApiKeyService } from './application/keys/api-key.service.js';
@@ -28,14 +27,10 @@ export class ObserversModule {
       const { Tracer } = await import('./adapters/observability/tracing.js');
       return new Tracer(DATABASE_URL.engine);
     };
-    const observers = (...optional: [Metrics?, Tracer?]) => new Observers(log, ...optional);
+    const observers = async () => new Observers(log, await metrics(), await tracer());
     return {
       module: ObserversModule,
-      providers: [
-        { provide: 'METRICS', useFactory: metrics },
-        { provide: 'TRACER', useFactory: tracer },
-        { provide: Observers, useFactory: observers, inject: ['METRICS', 'TRACER'] },
-      ],
+      providers: [{ provide: Observers, useFactory: observers }],
       exports: [Observers],
     };
   }
@@ -67,9 +62,9 @@ export class ApplicationModule {
  */
 @Module({})
 export class AppModule {
-  static of(settings: Settings, log: Log): DynamicModule {
+  static of(settings: Settings, log: Log, openApi: OpenApi): DynamicModule {
     const application = ApplicationModule.of(settings);
-    const http = HttpModule.of(settings, application);
+    const http = HttpModule.of(settings, openApi, application);
     return { module: AppModule, imports: [ObserversModule.of(settings, log), application, http] };
   }
 }

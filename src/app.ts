@@ -1,12 +1,11 @@
-import { INestApplication, Logger } from '@nestjs/common';
+import { type INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction } from 'express';
-import { DocsController } from './adapters/http/docs/docs.controller.js';
 import { openApiDocument } from './adapters/http/docs/document.js';
 import { observeRequests } from './adapters/http/finished-requests.js';
-import type { Query } from './adapters/http/operation.js';
 import { deprecateGetPet } from './adapters/http/pets/deprecation.js';
+import { splitQuery } from './adapters/http/query.js';
 import { allowOrigins } from './adapters/http/server/cors.js';
 import { PetStoreAdapter } from './adapters/http/server/express.adapter.js';
 import type { PetStoreRequest } from './adapters/http/server/request.js';
@@ -20,14 +19,14 @@ import type { Settings } from './settings/settings.js';
 export async function createApp(settings: Settings, log: Log): Promise<INestApplication> {
   Logger.overrideLogger(log);
   const options = { bodyParser: false, abortOnError: false };
-  const module = AppModule.of(settings, log);
-  const app = await NestFactory.create<NestExpressApplication>(
+  // The document is made of the application, which Nest does not inject.
+  const module = AppModule.of(settings, log, { document: () => openApiDocument(app, settings) });
+  const app: NestExpressApplication = await NestFactory.create(
     module,
     new PetStoreAdapter(settings, databaseTimeout(settings)),
     options,
   );
-  // By default parameters behind the thousandth would be ignored, and their order lost.
-  app.set('query parser', (query: string | null): Query => [...new URLSearchParams(`?${query ?? ''}`)]);
+  app.set('query parser', splitQuery);
   // First, since it sees every response, and what follows belongs to the request's trace.
   app.use(observeRequests(app.get(Observers)));
   // Before all that responds: every response on the path has these headers, to a preflight or a protocol error too.
@@ -36,6 +35,5 @@ export async function createApp(settings: Settings, log: Log): Promise<INestAppl
   if (settings.CORS_ORIGINS.length > 0) app.use(allowOrigins(settings.CORS_ORIGINS));
   // Before the routes, since a request with a protocol error reaches none.
   app.use((request: PetStoreRequest, _response: unknown, next: NextFunction) => next(request.context.protocolError));
-  app.get(DocsController).makeDocument = () => openApiDocument(app, settings);
   return app.init();
 }

@@ -3,6 +3,7 @@ import { IncomingMessage, request as httpRequest, Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll } from '@jest/globals';
 import { INestApplication } from '@nestjs/common';
+import { BaseUrls } from '../../src/adapters/http/base-urls.js';
 import { openApiDocument } from '../../src/adapters/http/docs/document.js';
 import { Log } from '../../src/adapters/observability/log.js';
 import { createApp } from '../../src/app.js';
@@ -94,7 +95,7 @@ export class Service {
 
   /** The service's own OpenAPI document, as a contract. */
   contract(): ApiContract {
-    this.document ??= JSON.stringify(openApiDocument(this.app, this.app.get('SETTINGS')));
+    this.document ??= JSON.stringify(openApiDocument(this.app, this.app.get(BaseUrls)));
     return ApiContract.of(this.document);
   }
 

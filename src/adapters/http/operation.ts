@@ -1,35 +1,13 @@
 import { applyDecorators, CanActivate, ExecutionContext, UseGuards } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import {
-  ApiIncludeEndpoint,
-  ApiOperation,
-  type ApiOperationOptions,
-  ApiQuery,
-  type ReferenceObject,
-  type SchemaObject,
-} from '@nestjs/swagger';
-import { quoted } from '../../application/texts.js';
-import { ApiError, throwFaults } from './errors/api-error.js';
-import { didYouMean } from '../../application/texts.js';
+import { ApiIncludeEndpoint, ApiOperation, type ApiOperationOptions, ApiQuery } from '@nestjs/swagger';
+import { ApiError } from './errors/api-error.js';
+import { parseQuery, type Query, type QueryParameters } from './query.js';
 import type { OperationOfInterface } from './request-context.js';
 import type { PetStoreRequest } from './server/request.js';
 
 /** The operation that a handler is; undefined if it is none of the interface. */
 export const OperationMetadata = Reflector.createDecorator<OperationOfInterface>();
-
-/** An optional query parameter. */
-interface QueryParameter {
-  readonly description: string;
-  readonly schema: SchemaObject | ReferenceObject;
-  /** What an invalid value should be, such as `a number`; undefined if the value is valid. */
-  readonly expected?: (value: string) => string | undefined;
-}
-
-/** The query parameters of an operation, by name. */
-export type QueryParameters = Readonly<Record<string, QueryParameter>>;
-
-/** A query in the order of its text. */
-export type Query = readonly (readonly [name: string, value: string])[];
 
 type OperationOptions = ApiOperationOptions & { readonly operationId: string; readonly query?: QueryParameters };
 
@@ -66,27 +44,4 @@ function acceptsJson(request: PetStoreRequest): boolean {
   // Parameters besides the weight, such as a version or a charset, do not exclude JSON.
   const accept = request.headers.accept?.replace(/;(?!\s*q=)[^;,]*/gi, '');
   return request.accepts.call({ headers: { accept } } as PetStoreRequest, 'application/json') !== false;
-}
-
-/** The values by name. Throws an `ApiError` that names every parameter that is unknown, repeated or invalid. */
-export function parseQuery(query: Query, parameters: QueryParameters): Record<string, string> {
-  const names = Object.keys(parameters);
-  const known = names.join(', ') || 'none';
-  const faults: (() => ApiError)[] = [];
-  const values: Record<string, string> = {};
-  for (const [name, value] of query) {
-    const parameter = names.includes(name) ? parameters[name] : undefined;
-    const expected = parameter?.expected?.(value);
-    if (!parameter) {
-      const message = () => `${quoted(name)} is not a query parameter of this operation. It has ${known}.`;
-      faults.push(() => new ApiError('unknown_parameter', message() + didYouMean(name, names)));
-    } else if (name in values) {
-      faults.push(() => new ApiError('repeated_parameter', `${name} must be given once. The parameters are ${known}.`));
-    } else if (expected !== undefined) {
-      faults.push(() => new ApiError('invalid_parameter', `${name} must be ${expected}, not ${quoted(value)}.`));
-    }
-    if (parameter) values[name] ??= value;
-  }
-  throwFaults(faults);
-  return values;
 }

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
-import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FinishedRequest } from './finished-request.js';
 import { sendMetrics, serveMetrics } from './metrics-server.js';
@@ -18,7 +18,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
  * The metrics of the service, served to Prometheus on a port of their own. A worker sends its metrics to the primary,
  * which serves those of all workers.
  */
-export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
+export class Metrics {
   private readonly registry = new Registry();
   private readonly deprecatedCalls = new Counter({
     name: 'petstore_deprecated_calls_total',
@@ -72,13 +72,13 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     return run().finally(end);
   }
 
-  async onApplicationBootstrap(): Promise<void> {
+  async serve(): Promise<void> {
     const report = (error: Error) => logger.error(error);
     if (cluster.isWorker) sendMetrics(this.registry, report);
     else this.server = await serveMetrics(this.port, this.host, () => this.registry.metrics(), report);
   }
 
-  onApplicationShutdown(): void {
+  close(): void {
     this.server?.close();
   }
 }

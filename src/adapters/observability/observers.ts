@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import type { FinishedRequest } from './finished-request.js';
 import type { Log } from './log.js';
@@ -6,12 +7,21 @@ import type { Metrics } from './metrics.js';
 import type { Tracer } from './tracing.js';
 
 /** What observes the service. Metrics and traces are optional; commands are not observed at all. */
-export class Observers {
+export class Observers implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(
     private readonly log?: Log,
     private readonly metrics?: Metrics,
     private readonly tracer?: Tracer,
   ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.metrics?.serve();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.metrics?.close();
+    await this.tracer?.close();
+  }
 
   /** Calls `handle` once, in the span of the request if it is traced. */
   begin(request: IncomingMessage, handle: (span?: Span) => void): void {

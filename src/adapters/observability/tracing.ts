@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import {
   context,
   diag,
@@ -70,7 +70,7 @@ export async function tracingFindings(): Promise<Finding[]> {
 }
 
 /** Traces requests and queries. */
-export class Tracer implements OnApplicationShutdown {
+export class Tracer {
   private readonly sdk = startSdk(logWarning);
   private readonly tracer = trace.getTracer('petstore', packageJson.version);
   private readonly system: string;
@@ -124,7 +124,8 @@ export class Tracer implements OnApplicationShutdown {
     });
   }
 
-  async onApplicationShutdown(): Promise<void> {
+  /** Sends the last spans, and resolves in any case. */
+  async close(): Promise<void> {
     const late = `The collector did not accept the last spans within ${FLUSH_TIMEOUT} ms.`;
     const flushed = Promise.race([this.sdk.shutdown(), delay(FLUSH_TIMEOUT, late, { ref: false })]);
     const problem = await flushed.catch(({ message }: Error) => message);

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { Controller, Get, Header, Inject, Redirect, Req, Res } from '@nestjs/common';
+import { Controller, Get, Header, Redirect, Req, Res } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.guard.js';
-import type { Settings } from '../../../settings/settings.js';
-import { openApiYaml } from './document.js';
+import { BaseUrls } from '../base-urls.js';
+import { OpenApi, openApiYaml } from './document.js';
 
 /** The page and its own files; `scripts/bundle.mjs` copies them beside the bundle. */
 const ASSETS = join(import.meta.dirname, 'assets');
@@ -36,13 +36,14 @@ const POLICY =
 @Public()
 @Controller()
 export class DocsController {
-  /** Makes the document; `createApp` sets it, since Nest injects no application. */
-  makeDocument!: () => OpenAPIObject;
   private document: OpenAPIObject | undefined;
   private documentAsYaml: string | undefined;
   private readonly policy: string;
 
-  constructor(@Inject('SETTINGS') { PRODUCTION_BASE_URL, STAGING_BASE_URL }: Settings) {
+  constructor(
+    private readonly openApi: OpenApi,
+    { PRODUCTION_BASE_URL, STAGING_BASE_URL }: BaseUrls,
+  ) {
     const others = [PRODUCTION_BASE_URL, STAGING_BASE_URL].filter((url) => url !== '/v1');
     this.policy = [POLICY, ...others.map((url) => new URL(url).origin)].join(' ');
   }
@@ -73,15 +74,15 @@ export class DocsController {
 
   @Get('openapi.json')
   json(@Res() response: Response): void {
-    response.json(this.openApi());
+    response.json(this.cachedDocument());
   }
 
   @Get('openapi.yaml')
   yaml(@Res() response: Response): void {
-    response.type('text/yaml').send((this.documentAsYaml ??= openApiYaml(this.openApi())));
+    response.type('text/yaml').send((this.documentAsYaml ??= openApiYaml(this.cachedDocument())));
   }
 
-  private openApi(): OpenAPIObject {
-    return (this.document ??= this.makeDocument());
+  private cachedDocument(): OpenAPIObject {
+    return (this.document ??= this.openApi.document());
   }
 }

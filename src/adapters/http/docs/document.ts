@@ -9,7 +9,7 @@ import {
   SwaggerModule,
 } from '@nestjs/swagger';
 import { dump } from 'js-yaml';
-import type { Settings } from '../../../settings/settings.js';
+import type { BaseUrls } from '../base-urls.js';
 import { ALWAYS, BODY_ERRORS, BY_STATUS, DEPRECATED, headers, SHARED_ERRORS, UNREADABLE } from './responses.js';
 import { schemas } from './schemas.js';
 import packageJson from '../../../../package.json' with { type: 'json' };
@@ -28,9 +28,16 @@ as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
 \`docs/client.md\` also says what a client in another language should do.
 `;
 
+/** What makes the OpenAPI document. */
+export abstract class OpenApi {
+  abstract document(): OpenAPIObject;
+}
+
 /** The OpenAPI document of the operations below `/v1`. */
-export function openApiDocument(app: INestApplication, settings: Settings): OpenAPIObject {
-  const { PRODUCTION_BASE_URL, STAGING_BASE_URL } = settings;
+export function openApiDocument(
+  app: INestApplication,
+  { PRODUCTION_BASE_URL, STAGING_BASE_URL }: BaseUrls,
+): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Pet store')

@@ -4,7 +4,7 @@ import type { PageQuery, SentIdempotencyKey } from '../../../application/pets/pe
 import type { ApiKey } from '../../../domain/keys/api-key.js';
 import { isPetStatus, PET_STATUSES } from '../../../domain/pets/pet.js';
 import { ApiError } from '../errors/api-error.js';
-import { parseQuery, type Query, type QueryParameters } from '../operation.js';
+import { parseQuery, type Query, type QueryParameters } from '../query.js';
 import { PET_STATUS } from './new-pet.dto.js';
 
 /** How many pets a page has if the client does not say, and how many it may have at most. */

@@ -1,11 +1,12 @@
-import { Controller, Get, Headers, Inject, Param, Post, Query } from '@nestjs/common';
+import { Controller, Get, Headers, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type PageQuery, PetService } from '../../../application/pets/pet.service.js';
 import type { Pet } from '../../../domain/pets/pet.js';
-import type { Settings } from '../../../settings/settings.js';
+import { BaseUrls } from '../base-urls.js';
 import { JsonObject } from '../body/body.decorator.js';
-import { type JsonResponse, ResponseCache } from '../json-response.js';
+import type { JsonResponse } from '../json-response.js';
 import { type AuthenticatedContext, Context } from '../request-context.js';
+import { ResponseCache } from '../response-cache.js';
 import { NewPetDto } from './new-pet.dto.js';
 import { PageQueryPipe, parseIdempotencyKey, PetIdPipe } from './parameters.js';
 import { CreatePetOperation, GetPetOperation, ListPetsOperation } from './pets.docs.js';
@@ -17,7 +18,7 @@ export class PetsController {
 
   constructor(
     private readonly pets: PetService,
-    @Inject('SETTINGS') private readonly settings: Settings,
+    private readonly urls: BaseUrls,
   ) {}
 
   @Get()
@@ -34,7 +35,7 @@ export class PetsController {
     @Context() { key, deadline }: AuthenticatedContext,
   ): Promise<JsonResponse> {
     const { pet, replayed } = await this.pets.create(newPet, parseIdempotencyKey(idempotencyKey, key), deadline);
-    const location = ['Location', `${this.settings.PUBLIC_BASE_URL}/pets/${pet.id}`];
+    const location = ['Location', `${this.urls.PUBLIC_BASE_URL}/pets/${pet.id}`];
     return { body: petJson(pet), headers: replayed ? [...location, 'Idempotent-Replayed', 'true'] : location };
   }
 
@@ -52,7 +53,7 @@ export class PetsController {
     const body = `[${pets.map(petJson).join(',')}]`;
     if (next === undefined) return { body };
     const parameters = Object.entries({ ...query, cursor: next }).filter(([, value]) => value !== undefined);
-    const target = `${this.settings.PUBLIC_BASE_URL}/pets?${parameters.map((each) => each.join('=')).join('&')}`;
+    const target = `${this.urls.PUBLIC_BASE_URL}/pets?${parameters.map((each) => each.join('=')).join('&')}`;
     return { body, headers: ['Link', `<${target}>; rel="next"`] };
   }
 }
