@@ -1,4 +1,4 @@
-/** The client's error, not the service's. No stack trace: capturing it cost 10 % of a 4xx response. */
+/** The client's error, not the service's. No stack trace: with it a 4xx takes 1.3 to 1.6 times the CPU. */
 export abstract class ClientError extends Error {
   constructor(message?: string) {
     const { stackTraceLimit } = Error;

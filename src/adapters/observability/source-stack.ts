@@ -6,7 +6,8 @@ const maps = new Map<string, SourceMap | undefined>();
 
 /**
  * A stack with the files and lines of `src`, by the source maps beside the bundled files. They are read when the first
- * stack is written: Node's own `--enable-source-maps` reads all of them at the start, which takes a twentieth longer.
+ * stack is written: Node's own `--enable-source-maps` reads all of them at the start, which takes 8 MB of memory and a
+ * tenth of the CPU time.
  */
 export function sourceStack(stack = ''): string {
   return stack.replace(/(file:[^\s()]+):(\d+):(\d+)/g, (frame, url: string, line: string, column: string) => {
