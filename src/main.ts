@@ -18,9 +18,9 @@ async function serve(): Promise<void> {
   process.stdout.off('error', failOutput).on('error', () => undefined);
   const settings = readSettings();
   if (cluster.isWorker || settings.WEB_CONCURRENCY === 1) return (await import('./process/serve.js')).serve(settings);
-  // Here, since what serves knows nothing of HTTP.
+  // The primary counts for all workers, whose `RateLimits` ask it. Here, since what serves knows nothing of HTTP.
   if (settings.RATE_LIMIT || settings.AUTH_FAILURE_LIMIT)
-    (await import('./adapters/http/auth/worker-limits.js')).countForWorkers();
+    new (await import('rate-limiter-flexible')).RateLimiterClusterMaster();
   return (await import('./process/cluster.js')).supervise(settings);
 }
 

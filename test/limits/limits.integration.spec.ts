@@ -186,21 +186,19 @@ describe('limits in Redis', () => {
     for (const { log } of services) expect(log).not.toContain(PASSWORD);
   });
 
-  it('are those of the instance while Redis answers with errors, which the log says', async () => {
+  it('are those of the instance while Redis answers with errors', async () => {
     const service = await serve({ RATE_LIMIT: '2', AUTH_FAILURE_LIMIT: '9', RATE_LIMIT_URL: url });
     await client.config('SET', 'maxmemory', '1');
     try {
       const all = await statuses([service], 6, () => KEY);
       expect([count(all, 200), count(all, 429)]).toEqual([2, 4]);
-      await until(() => /is not available \((OOM|EXECABORT)\): limits are not shared/.test(service.log));
     } finally {
       await client.config('SET', 'maxmemory', '0');
     }
     await until(async () => {
       await statuses([service], 1, () => KEY);
-      return recoveries([service]) === 1;
+      return (await client.dbsize()) === 1;
     });
-    expect(warnings([service])).toBe(2);
   });
 
   it('are those of the instance while Redis loads its data, which does not prevent the start', async () => {

@@ -1,14 +1,15 @@
 import cluster from 'node:cluster';
 import type { OnApplicationShutdown } from '@nestjs/common';
+import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
-import type { RateLimiterRes } from 'rate-limiter-flexible';
+import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import { KeyRejected } from '../../../application/errors.js';
 import { ApiKey } from '../../../domain/keys/api-key.js';
 import type { Settings } from '../../../settings/settings.js';
 import { ApiError } from '../errors/api-error.js';
 import type { HeaderList } from '../json-response.js';
 import type { RequestContext } from '../request-context.js';
-import { type Limiter, SharedRedis } from './redis.js';
+import { connectRedis } from './redis.js';
 
 /** What is limited: the requests of a key, or the failures of an address. */
 type Policy = 'key' | 'address';
@@ -29,31 +30,30 @@ export class RateLimits implements OnApplicationShutdown {
   });
 
   private constructor(
-    private readonly requests?: Limiter,
-    private readonly failures?: Limiter,
+    private readonly requests?: RateLimiterAbstract,
+    private readonly failures?: RateLimiterAbstract,
     /** Through which instances share the limits. */
-    private readonly redis?: SharedRedis,
+    private readonly redis?: Redis,
   ) {}
 
   static async open(settings: Settings): Promise<RateLimits> {
     const { RATE_LIMIT, AUTH_FAILURE_LIMIT, RATE_LIMIT_URL: url } = settings;
     if (!RATE_LIMIT && !AUTH_FAILURE_LIMIT) return new RateLimits();
     const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis } = await import('rate-limiter-flexible');
-    const redis = url === undefined ? undefined : await SharedRedis.connect(url);
-    const limiter = (name: string, points: number | undefined): Limiter | undefined => {
+    const redis = url === undefined ? undefined : await connectRedis(url);
+    const limiter = (name: string, points: number | undefined): RateLimiterAbstract | undefined => {
       if (points === undefined) return undefined;
       const options = { keyPrefix: `petstore:${name}`, points, duration: WINDOW };
       const local = cluster.isWorker
         ? new RateLimiterCluster({ ...options, timeoutMs: 1_000 })
         : new RateLimiterMemory(options);
-      if (!redis) return local;
-      return redis.limiter(new RateLimiterRedis({ ...options, storeClient: redis.client }), local);
+      return redis ? new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: local }) : local;
     };
     return new RateLimits(limiter('requests', RATE_LIMIT), limiter('failures', AUTH_FAILURE_LIMIT), redis);
   }
 
   onApplicationShutdown(): void {
-    this.redis?.client.disconnect();
+    this.redis?.disconnect();
   }
 
   /** Counts a request, adds `RateLimit` headers to its response, and rejects with `rate_limited` beyond the limit. */
@@ -89,7 +89,7 @@ export class RateLimits implements OnApplicationShutdown {
 }
 
 /** Consumes a point and resolves to the `RateLimit` headers; rejects with `rate_limited` beyond the limit. */
-async function consume(limiter: Limiter, policy: Policy, id: string): Promise<HeaderList> {
+async function consume(limiter: RateLimiterAbstract, policy: Policy, id: string): Promise<HeaderList> {
   // It rejects with the count if the limit is exceeded.
   const result = await limiter.consume(id).catch((excess: RateLimiterRes | Error) => excess);
   // It cannot be counted: a primary of workers that hangs must not fail requests.
@@ -99,14 +99,14 @@ async function consume(limiter: Limiter, policy: Policy, id: string): Promise<He
 }
 
 /** Rejects with `rate_limited` if one more failure of the address would be beyond the limit. */
-async function requireFewFailures(limiter: Limiter, address: string): Promise<void> {
+async function requireFewFailures(limiter: RateLimiterAbstract, address: string): Promise<void> {
   const failures = await limiter.get(address).catch(() => null);
   // The window of a count that the limiter has not deleted yet may have ended.
   if (failures && failures.msBeforeNext > 0 && failures.consumedPoints >= limiter.points)
     throw rateLimited(limiter, 'address', failures);
 }
 
-function rateLimited(limiter: Limiter, policy: Policy, result: RateLimiterRes): ApiError {
+function rateLimited(limiter: RateLimiterAbstract, policy: Policy, result: RateLimiterRes): ApiError {
   const { points } = limiter;
   const seconds = secondsLeft(result);
   const rule =
@@ -118,7 +118,7 @@ function rateLimited(limiter: Limiter, policy: Policy, result: RateLimiterRes): 
   return new ApiError('rate_limited', message, ['Retry-After', String(seconds), ...headers]);
 }
 
-function headersOf({ points }: Limiter, policy: Policy, result: RateLimiterRes): HeaderList {
+function headersOf({ points }: RateLimiterAbstract, policy: Policy, result: RateLimiterRes): HeaderList {
   const left = Math.max(0, points - result.consumedPoints);
   const rule = `"${policy}";q=${points};w=${WINDOW}`;
   return ['RateLimit-Policy', rule, 'RateLimit', `"${policy}";r=${left};t=${secondsLeft(result)}`];

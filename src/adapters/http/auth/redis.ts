@@ -1,79 +1,33 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import { type Finding, ok, warn } from '../../../application/finding.js';
 
 const logger = new Logger('limits');
 
-/** What is used of a limiter of rate-limiter-flexible. */
-export type Limiter = Pick<RateLimiterAbstract, 'points' | 'consume' | 'get'>;
-
 /** How long the start waits for the connection, in milliseconds: Redis may be loading its data. */
 const START_TIMEOUT = 1_000;
 
-/** After how long without a failure Redis is available again, in milliseconds. */
-const SETTLE = 5_000;
-
-/** Redis, in which instances count together. Its commands fail at once while it is not connected. */
-export class SharedRedis {
-  /** On the clock of `performance.now()`. */
-  private failedAt = -Infinity;
-  private isLost = false;
-
-  private constructor(
-    readonly client: Redis,
-    private readonly name: string,
-  ) {
-    // The first error of a connection has the reason, such as a wrong password.
-    client.on('error', (error: Error) => this.lose(error));
-  }
-
-  /** Connects, and reconnects whenever the connection is lost. Resolves after the first attempt, at most 1 s. */
-  static async connect(url: string): Promise<SharedRedis> {
-    const client = await clientOf(url);
-    const redis = new SharedRedis(client, nameOf(url));
-    await firstAttempt(client);
-    return redis;
-  }
-
-  /**
-   * A limiter that counts in Redis; if that fails, the local one counts. Not the library's `insuranceLimiter`, which
-   * tells of no failure.
-   */
-  limiter(shared: Limiter, local: Limiter): Limiter {
-    const count = async <T>(by: (limiter: Limiter) => Promise<T>): Promise<T> => {
-      try {
-        const result = await by(shared);
-        this.recover();
-        return result;
-      } catch (error) {
-        if (error instanceof Error) {
-          this.lose(error);
-          return by(local);
-        }
-        // The count, as the limit is exceeded.
-        this.recover();
-        throw error;
-      }
-    };
-    const { points } = local;
-    return { points, consume: (id) => count((each) => each.consume(id)), get: (id) => count((each) => each.get(id)) };
-  }
-
-  private lose(error: Error): void {
-    const now = performance.now();
-    if (now > this.failedAt + SETTLE)
-      logger.warn(`${this.name} is not available (${reasonOf(error)}): limits are not shared.`);
-    this.failedAt = now;
-    this.isLost = true;
-  }
-
-  private recover(): void {
-    if (!this.isLost || this.client.status !== 'ready' || performance.now() < this.failedAt + SETTLE) return;
-    this.isLost = false;
-    logger.warn(`${this.name} is available again: limits are shared.`);
-  }
+/**
+ * Connects to Redis, in which instances count together, and reconnects whenever the connection is lost. Meanwhile
+ * commands fail at once. Resolves after the first attempt, at most 1 s.
+ */
+export async function connectRedis(url: string): Promise<Redis> {
+  const client = await clientOf(url);
+  let isShared = true;
+  const lose = (reason: string) => {
+    if (isShared) logger.warn(`${nameOf(url)} is not available (${reason}): limits are not shared.`);
+    isShared = false;
+  };
+  // The first error of a connection has the reason, such as a wrong password.
+  client.on('error', (error: Error) => lose(reasonOf(error)));
+  client.on('ready', () => {
+    if (!isShared) logger.warn(`${nameOf(url)} is available again: limits are shared.`);
+    isShared = true;
+  });
+  await firstAttempt(client);
+  if (client.status !== 'ready') lose('no answer');
+  return client;
 }
 
 /** Asks Redis to count, as requests do, for `petstore check`. */
