@@ -69,7 +69,8 @@ function cutOff(queues: ReadonlyMap<Socket, ConnectionQueue>): void {
 
 /**
  * Resolves after a turn of the event loop of less than 0.2 ms, or after 200 turns: during a longer one a connection may
- * have arrived after the last accept, which the end of listening would reset.
+ * have arrived after the last accept, which the end of listening would reset: twice as many are, under a moderate load.
+ * `test/http/connections.spec.ts` has a case of it.
  */
 async function untilShortTurn(): Promise<void> {
   // Ends the current turn.
