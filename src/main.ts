@@ -3,7 +3,8 @@ import { CommanderError } from 'commander';
 import { OutputFailed } from './adapters/cli/output.js';
 import { program } from './adapters/cli/program.js';
 import { sourceStack } from './adapters/observability/source-stack.js';
-import { DatabaseUnavailable, UsageError } from './application/errors.js';
+import { DatabaseUnavailable } from './application/errors.js';
+import { UsageError } from './messages/usage-error.js';
 import { standardOutput } from './process/standard-output.js';
 import { prepareEnvironment, readSetting, readSettings } from './settings/settings.js';
 

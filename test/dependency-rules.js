@@ -1,6 +1,6 @@
-const core = '^src/(domain|application)/';
+const core = '^src/(domain|application|messages)/';
 
-/** The arrows: main → process → app → app.module → adapters → application → domain. An import points right or stays; never left. */
+/** The arrows: main → process → app → app.module → adapters → application → messages → domain. An import points right or stays; never left. */
 export default {
   forbidden: [
     {
@@ -12,11 +12,20 @@ export default {
     },
     {
       name: 'application-imports-only-core',
-      comment:
-        'The application imports the domain, modules of Node, a cache and a measure of typos: no framework and no database.',
+      comment: 'The application imports the core, modules of Node and a cache: no framework and no database.',
       severity: 'error',
       from: { path: '^src/application/' },
-      to: { pathNot: [core, '^node_modules/(lru-cache|fastest-levenshtein)/'], dependencyTypesNot: ['core'] },
+      to: { pathNot: [core, '^node_modules/lru-cache/'], dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'messages-stand-below-the-application',
+      comment: 'What people are told is written with the domain, modules of Node and a measure of typos alone.',
+      severity: 'error',
+      from: { path: '^src/messages/' },
+      to: {
+        pathNot: ['^src/(domain|messages)/', '^node_modules/fastest-levenshtein/'],
+        dependencyTypesNot: ['core'],
+      },
     },
     {
       name: 'adapters-do-not-import-the-root',

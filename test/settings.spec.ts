@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { UsageError } from '../src/application/errors.js';
+import { UsageError } from '../src/messages/usage-error.js';
 import {
   readConfiguredKeys,
   misspeltSettings,

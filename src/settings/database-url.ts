@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { UsageError } from '../application/errors.js';
+import { UsageError } from '../messages/usage-error.js';
 import { filePath } from './path.js';
 
 /** How the connection to a database server is secured. */

@@ -1,4 +1,4 @@
-import { UsageError } from '../application/errors.js';
+import { UsageError } from '../messages/usage-error.js';
 
 /** `~` or `~user` at the beginning; `$NAME` and `${NAME}`; `%NAME%`, a variable of Windows. */
 const EXPANDED_BY_SHELLS = /^~|\$\w|\$\{|%\w+%/;

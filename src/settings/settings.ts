@@ -2,9 +2,9 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { parseEnv } from 'node:util';
 import proxyAddr from 'proxy-addr';
-import { UsageError } from '../application/errors.js';
-import { type Finding, ok, warn } from '../application/finding.js';
-import { nearName, quoted } from '../application/texts.js';
+import { UsageError } from '../messages/usage-error.js';
+import { type Finding, ok, warn } from '../messages/finding.js';
+import { nearName, quoted } from '../messages/texts.js';
 import { databaseUrl, type DatabaseUrl, persistent, type PersistentUrl, urlPart } from './database-url.js';
 import { filePath } from './path.js';
 

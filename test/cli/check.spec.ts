@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { check } from '../../src/adapters/cli/check.command.js';
-import type { Finding } from '../../src/application/finding.js';
+import type { Finding } from '../../src/messages/finding.js';
 import { petstore } from './command.js';
 
 const ORDER = ['ok', 'warn', 'fail'];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { lineOf, withProgress } from '../../src/adapters/cli/progress.js';
-import { type Amount, Progress } from '../../src/application/progress.js';
+import { type Amount, Progress } from '../../src/messages/progress.js';
 
 /** Progress of so many of two million rows, ten seconds after its begin. */
 function after10Seconds(done: number, amount?: Partial<Amount>): Progress {

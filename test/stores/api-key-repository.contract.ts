@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { UsageError } from '../../src/application/errors.js';
+import { UsageError } from '../../src/messages/usage-error.js';
 import { ApiKeyRepository, KeyUse, MAX_USES } from '../../src/application/keys/api-key-repository.port.js';
 import { ApiKey } from '../../src/domain/keys/api-key.js';
 import { freshStore, laterTurn } from '../support/fresh-store.js';

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { DatabaseUnavailable, UsageError } from '../../src/application/errors.js';
+import { DatabaseUnavailable } from '../../src/application/errors.js';
+import { UsageError } from '../../src/messages/usage-error.js';
 import { IDEMPOTENCY_KEY_LIFETIME } from '../../src/application/pets/pet-repository.port.js';
 import { INT64_MIN } from '../../src/domain/int64.js';
 import { Repositories } from '../../src/adapters/persistence/persistence.module.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { UsageError } from '../../src/application/errors.js';
-import { Finding } from '../../src/application/finding.js';
+import { UsageError } from '../../src/messages/usage-error.js';
+import { Finding } from '../../src/messages/finding.js';
 import { Repositories } from '../../src/adapters/persistence/persistence.module.js';
 import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, StoreKind, TestStore } from '../support/stores.js';

@@ -18,7 +18,7 @@ import fs, {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { DataSource, QueryFailedError } from 'typeorm';
-import { UsageError } from '../../src/application/errors.js';
+import { UsageError } from '../../src/messages/usage-error.js';
 import { freshStore } from '../support/fresh-store.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
 import { backup, checkStore, copy, restore } from './maintenance.js';

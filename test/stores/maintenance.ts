@@ -3,8 +3,8 @@ import { databaseUrl, PersistentUrl } from '../../src/settings/database-url.js';
 import { collectGarbage } from '../../src/adapters/persistence/sqlite-file.js';
 import { makeBackup, restoreBackup } from '../../src/adapters/persistence/typeorm/maintenance/backup.js';
 import { Contents, copyDatabase } from '../../src/adapters/persistence/typeorm/maintenance/copy.js';
-import { Progress } from '../../src/application/progress.js';
-import type { Finding } from '../../src/application/finding.js';
+import { Progress } from '../../src/messages/progress.js';
+import type { Finding } from '../../src/messages/finding.js';
 import { SETTINGS } from '../../src/settings/settings.js';
 import { fileOf } from './raw-query.js';
 

@@ -7,10 +7,10 @@ import { dataSourceOptions, withDataSource } from '../../src/adapters/persistenc
 import { CreateTables1795132800000 } from '../../src/adapters/persistence/typeorm/migrations/1795132800000-create-tables.js';
 import { UniqueKeyNames1795651200000 } from '../../src/adapters/persistence/typeorm/migrations/1795651200000-unique-key-names.js';
 import { migrate } from '../../src/adapters/persistence/typeorm/migrate.js';
-import { UsageError } from '../../src/application/errors.js';
+import { UsageError } from '../../src/messages/usage-error.js';
 import { ApiKeyService } from '../../src/application/keys/api-key.service.js';
 import { fingerprint } from '../../src/application/pets/pet.service.js';
-import type { Finding } from '../../src/application/finding.js';
+import type { Finding } from '../../src/messages/finding.js';
 import { freshStore } from '../support/fresh-store.js';
 import { Answer, Service } from '../support/service.js';
 import { query } from '../support/sql.js';

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
-import { UsageError } from '../../application/errors.js';
-import { fail, type Finding, ok, warn } from '../../application/finding.js';
+import { UsageError } from '../../messages/usage-error.js';
+import { fail, type Finding, ok, warn } from '../../messages/finding.js';
 import { misspeltSettings, readSettings, settingFindings, type Settings } from '../../settings/settings.js';
 import type { Output } from './output.js';
 import { QUIET, withProgress } from './progress.js';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { UsageError } from '../../application/errors.js';
-import type { Progress } from '../../application/progress.js';
+import { UsageError } from '../../messages/usage-error.js';
+import type { Progress } from '../../messages/progress.js';
 import { persistent, type PersistentUrl } from '../../settings/database-url.js';
 import { configuredDatabase, databaseUrlOf } from '../../settings/settings.js';
 import { noteDatabase } from './repositories.js';

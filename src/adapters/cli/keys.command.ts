@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { KeyNotIdentified, UsageError } from '../../application/errors.js';
+import { KeyNotIdentified } from '../../application/errors.js';
+import { UsageError } from '../../messages/usage-error.js';
 import { ApiKeyService, type IssuedKey } from '../../application/keys/api-key.service.js';
 import { withRepositories } from './repositories.js';
 import { type Output, OutputFailed } from './output.js';

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { clearLine, cursorTo } from 'node:readline';
-import { PAUSE, Progress } from '../../application/progress.js';
+import { PAUSE, Progress } from '../../messages/progress.js';
 import { isDumbTerminal } from '../../settings/settings.js';
 
 /** The option of commands whose work may be long. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { locationOf, type PersistentUrl } from '../../settings/database-url.js';
 import { configuredDatabase, readSetting } from '../../settings/settings.js';
-import type { Progress } from '../../application/progress.js';
+import type { Progress } from '../../messages/progress.js';
 import type { Repositories } from '../persistence/persistence.module.js';
 import { requireDatabase } from '../persistence/sqlite-file.js';
 import type { Output } from './output.js';

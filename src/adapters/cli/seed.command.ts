@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { PetService } from '../../application/pets/pet.service.js';
-import type { Progress } from '../../application/progress.js';
+import type { Progress } from '../../messages/progress.js';
 import { PET_STATUSES } from '../../domain/pets/pet.js';
 import type { Repositories } from '../persistence/persistence.module.js';
 import { withRepositories } from './repositories.js';

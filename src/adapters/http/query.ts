@@ -1,5 +1,5 @@
 import type { ReferenceObject, SchemaObject } from '@nestjs/swagger';
-import { didYouMean, quoted } from '../../application/texts.js';
+import { didYouMean, quoted } from '../../messages/texts.js';
 import { ApiError, throwFaults } from './errors/api-error.js';
 
 /** An optional query parameter. */

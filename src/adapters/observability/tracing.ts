@@ -15,7 +15,7 @@ import {
 import { core, NodeSDK, resources } from '@opentelemetry/sdk-node';
 import * as semconv from '@opentelemetry/semantic-conventions';
 import { LRUCache } from 'lru-cache';
-import { type Finding, warn } from '../../application/finding.js';
+import { type Finding, warn } from '../../messages/finding.js';
 import { maskKeys } from '../../domain/keys/api-key.js';
 import type { FinishedRequest } from './finished-request.js';
 import { pathText } from './path-text.js';

@@ -1,7 +1,7 @@
 import { DynamicModule, Logger, Module, OnApplicationShutdown } from '@nestjs/common';
 import { ApiKeyRepository } from '../../application/keys/api-key-repository.port.js';
 import { PetRepository } from '../../application/pets/pet-repository.port.js';
-import { PAUSE, Progress } from '../../application/progress.js';
+import { PAUSE, Progress } from '../../messages/progress.js';
 import { Observers } from '../observability/observers.js';
 import { DatabaseUrl } from '../../settings/database-url.js';
 import { MemoryApiKeyRepository } from './memory/memory-api-key.repository.js';

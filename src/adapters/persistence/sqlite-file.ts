@@ -14,8 +14,8 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { UsageError } from '../../application/errors.js';
-import { quoted } from '../../application/texts.js';
+import { UsageError } from '../../messages/usage-error.js';
+import { quoted } from '../../messages/texts.js';
 import { PersistentUrl, SqliteUrl } from '../../settings/database-url.js';
 
 /** Throws `UsageError` if the file of a SQLite database does not exist. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
-import { UsageError } from '../../application/errors.js';
+import { UsageError } from '../../messages/usage-error.js';
 
 /**
  * Makes a server listen, and resolves to its address, as `http://host:port`. Rejects with `UsageError` if it cannot;

@@ -1,6 +1,7 @@
 import { ApiKey, RESERVED, digestOf, keyPrefix, keyState, keyText, retiredName } from '../../domain/keys/api-key.js';
 import { ApiKeyRepository, KeyUse } from './api-key-repository.port.js';
-import { KeyNotIdentified, NameTaken, UsageError } from '../errors.js';
+import { KeyNotIdentified, NameTaken } from '../errors.js';
+import { UsageError } from '../../messages/usage-error.js';
 
 /** A new key, and its text, which is not stored. */
 export interface IssuedKey {

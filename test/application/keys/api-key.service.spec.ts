@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { MemoryApiKeyRepository } from '../../../src/adapters/persistence/memory/memory-api-key.repository.js';
 import { ApiKeyService, type IssuedKey } from '../../../src/application/keys/api-key.service.js';
 import { Authenticator } from '../../../src/application/keys/authenticator.js';
-import { KeyRejected, UsageError } from '../../../src/application/errors.js';
+import { KeyRejected } from '../../../src/application/errors.js';
+import { UsageError } from '../../../src/messages/usage-error.js';
 import { isIssuedKey } from '../../../src/domain/keys/api-key.js';
 import { setWallClock } from '../../support/wall-clock.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { type Finding, ok, warn } from '../../../application/finding.js';
+import { type Finding, ok, warn } from '../../../messages/finding.js';
 
 const logger = new Logger('limits');
 

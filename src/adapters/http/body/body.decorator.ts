@@ -1,8 +1,8 @@
 import { createParamDecorator, type Type } from '@nestjs/common';
 import { type ValidationError, validateSync } from 'class-validator';
-import { quoted } from '../../../application/texts.js';
+import { quoted } from '../../../messages/texts.js';
 import { ApiError, throwFaults } from '../errors/api-error.js';
-import { didYouMean } from '../../../application/texts.js';
+import { didYouMean } from '../../../messages/texts.js';
 import type { PetStoreRequest } from '../server/request.js';
 import { describeValue, jsonMembers, type Member, valueOf } from './json-object.js';
 import { readJsonText } from './read-body.js';

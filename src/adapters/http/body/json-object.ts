@@ -1,4 +1,4 @@
-import { quoted } from '../../../application/texts.js';
+import { quoted } from '../../../messages/texts.js';
 import { int64FromLiteral } from '../../../domain/int64.js';
 import { ApiError } from '../errors/api-error.js';
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse } from 'content-type';
-import { quoted } from '../../../application/texts.js';
+import { quoted } from '../../../messages/texts.js';
 import { ApiError } from '../errors/api-error.js';
 import { MAX_BODY } from '../limits.js';
 

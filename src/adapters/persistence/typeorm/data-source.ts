@@ -3,7 +3,7 @@ import type { SecureVersion } from 'node:tls';
 import Libsql from 'libsql';
 import type { Client } from 'pg';
 import { DataSource, DataSourceOptions, QueryFailedError } from 'typeorm';
-import { UsageError } from '../../../application/errors.js';
+import { UsageError } from '../../../messages/usage-error.js';
 import { createDatabaseFile } from '../sqlite-file.js';
 import { POOL_TIMEOUT, withTimeout } from '../timeout.js';
 import { PersistentUrl, Tls } from '../../../settings/database-url.js';

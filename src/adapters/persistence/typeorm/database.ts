@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { DatabaseUnavailable, databaseTimedOut, UsageError } from '../../../application/errors.js';
-import type { Progress } from '../../../application/progress.js';
-import { quoted } from '../../../application/texts.js';
+import { DatabaseUnavailable, databaseTimedOut } from '../../../application/errors.js';
+import { UsageError } from '../../../messages/usage-error.js';
+import type { Progress } from '../../../messages/progress.js';
+import { quoted } from '../../../messages/texts.js';
 import { databaseTimeout, withTimeout } from '../timeout.js';
 import type { Settings } from '../../../settings/settings.js';
 import { OncePerTurn } from '../../runtime/event-loop.js';

@@ -4,7 +4,8 @@ import {
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
 } from 'typeorm';
-import { DatabaseUnavailable, UsageError } from '../../../application/errors.js';
+import { DatabaseUnavailable } from '../../../application/errors.js';
+import { UsageError } from '../../../messages/usage-error.js';
 import { PersistentUrl, locationOf, ServerUrl } from '../../../settings/database-url.js';
 import { DIALECTS, dialectOf } from './dialects/dialects.js';
 import type { Dialect, Examination } from './dialects/dialect.js';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, MigrationExecutor } from 'typeorm';
-import { UsageError } from '../../../application/errors.js';
-import { Progress } from '../../../application/progress.js';
+import { UsageError } from '../../../messages/usage-error.js';
+import { Progress } from '../../../messages/progress.js';
 import { withDataSource } from './data-source.js';
 import { dialectOf } from './dialects/dialects.js';
 import { failureOf, NotUsable, prepareConnection } from './failures.js';

@@ -1,4 +1,4 @@
-import type { Amount } from '../../../application/progress.js';
+import type { Amount } from '../../../messages/progress.js';
 import type { WriteSql } from './dialects/dialects.js';
 
 /** How many rows are read at a time. */

@@ -1,6 +1,6 @@
 import { DataSource, DataSourceOptions, EntityManager, MigrationExecutor } from 'typeorm';
-import { UsageError } from '../../../application/errors.js';
-import { fail, Finding, ok, warn } from '../../../application/finding.js';
+import { UsageError } from '../../../messages/usage-error.js';
+import { fail, Finding, ok, warn } from '../../../messages/finding.js';
 import { withDataSource } from './data-source.js';
 import { dialectOf } from './dialects/dialects.js';
 import { prepareConnection } from './failures.js';

@@ -1,6 +1,6 @@
 import { DataSource, EntityMetadata } from 'typeorm';
-import { UsageError } from '../../../../application/errors.js';
-import type { Progress } from '../../../../application/progress.js';
+import { UsageError } from '../../../../messages/usage-error.js';
+import type { Progress } from '../../../../messages/progress.js';
 import { PersistentUrl } from '../../../../settings/database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
 import { withDataSourceAt, asUsageErrors } from '../data-source.js';

@@ -1,11 +1,12 @@
 import fs from 'node:fs';
 import { DataSource } from 'typeorm';
-import { DatabaseUnavailable, UsageError } from '../../../../application/errors.js';
-import { fail, Finding, ok, warn } from '../../../../application/finding.js';
+import { DatabaseUnavailable } from '../../../../application/errors.js';
+import { UsageError } from '../../../../messages/usage-error.js';
+import { fail, Finding, ok, warn } from '../../../../messages/finding.js';
 import { keyState } from '../../../../domain/keys/api-key.js';
 import { DatabaseUrl, isOnThisMachine, PersistentUrl } from '../../../../settings/database-url.js';
 import { isEncrypted, withDataSourceAt } from '../data-source.js';
-import { quoted } from '../../../../application/texts.js';
+import { quoted } from '../../../../messages/texts.js';
 import { requireWritable } from '../../sqlite-file.js';
 import { dialectOf } from '../dialects/dialects.js';
 import { prepareConnection } from '../failures.js';

@@ -1,5 +1,5 @@
 import { QueryRunner } from 'typeorm';
-import { Progress } from '../../../../application/progress.js';
+import { Progress } from '../../../../messages/progress.js';
 
 /** What a migration tells how far it is; `migrate` reads it, and TypeORM's own commands do not. */
 export function progressOf({ data }: QueryRunner): Progress {
