@@ -30,7 +30,7 @@ describe('the client and the service', () => {
         expect((await client.pages({ limit: 1 }).next()).value).toMatchObject({ pets: [created] });
         expect((await service.send(`/v1/pets/${created.id}`)).body).toBe(PetStore.stringify(created));
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 
