@@ -1,14 +1,16 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { stat } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PetService } from '../../src/application/pets/pet.service.js';
 import { Connection } from '../support/connection.js';
 import { expectError } from '../support/error-body.js';
 import { bytes, get, KEY, post, rawRequest } from '../support/raw-requests.js';
 import { Service } from '../support/service.js';
 import { sqlite } from '../support/stores.js';
+import { until } from '../support/working-folder.js';
 import { type ParsedPet, walk } from './requests.js';
 
 // On SQLite, where a create is answered only when its commit is on disk.
@@ -138,6 +140,26 @@ describe('pipelined requests', () => {
       expect(JSON.parse((await connection.answer()).body)).toMatchObject([{ id, name }]);
     }
     connection.destroy();
+  });
+
+  it('wait in the queue while one before them is being handled', async () => {
+    const pets = service.app.get(PetService);
+    let release: (() => void) | undefined;
+    const list = jest.spyOn(pets, 'list').mockImplementationOnce(() => {
+      return new Promise((resolve) => (release = () => resolve({ pets: [] })));
+    });
+    const check = jest.spyOn(pets, 'check');
+    const connection = await Connection.send(service.port, bytes(get('/v1/pets?limit=77')));
+    await until(() => release !== undefined);
+    connection.write(bytes(rawRequest('GET /health/ready', [])));
+    // By the time that another connection is answered, the request has arrived.
+    for (let i = 0; i < 3; i++) await Connection.ask(service.port, bytes(rawRequest('GET /health/live', [])));
+    expect(check).not.toHaveBeenCalled();
+    release?.();
+    for (const body of ['[]', '{"status":"ok"}'])
+      expect(await connection.answer()).toMatchObject({ status: 200, body });
+    connection.destroy();
+    for (const spy of [list, check]) spy.mockRestore();
   });
 
   it.each([

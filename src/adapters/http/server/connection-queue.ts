@@ -25,7 +25,8 @@ const ignore = () => undefined;
  *
  * In `scheduled` and `handling` a request that arrives is queued. A response whose `shouldKeepAlive` is false is the
  * last: no request behind it is queued (section 9.6). A malformed request is queued like any other, and its response is
- * the last; if only its body is malformed, it has been queued already.
+ * the last; if only its body is malformed, it has been queued already. `connections.spec.ts` and
+ * `protocol.spec.ts` of `test/http` fail if a row above `closing` does not hold.
  */
 export class ConnectionQueue {
   private state: 'idle' | 'scheduled' | 'handling' | 'closing' = 'idle';
