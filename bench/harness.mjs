@@ -12,7 +12,7 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions } from '../dist/modules/src/adapters/persistence/typeorm/data-source.js';
-import { databaseUrl } from '../dist/modules/src/adapters/persistence/database-url.js';
+import { databaseUrl } from '../dist/modules/src/settings/database-url.js';
 
 export const KEY = 'key-of-the-benchmark';
 export const headers = { authorization: `Bearer ${KEY}` };

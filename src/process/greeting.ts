@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { OutputFailed } from '../adapters/cli/output.js';
 import type { Log } from '../adapters/observability/log.js';
 import { DatabaseUnavailable } from '../application/errors.js';
-import { ApiKeyService, type IssuedKey } from '../application/keys/api-key.service.js';
+import { ApiKeyService } from '../application/keys/api-key.service.js';
 import { Authenticator } from '../application/keys/authenticator.js';
 import type { Settings } from '../settings/settings.js';
 import { standardOutput } from './standard-output.js';
@@ -26,21 +26,23 @@ export async function greet(app: INestApplicationContext, address: string, setti
       );
     return;
   }
-  const greeting = (...lines: string[]) => [`The pet store is open at ${base}`, `Docs: ${docs}`, ...lines].join('\n');
-  const show = ({ text }: IssuedKey) =>
-    standardOutput.printSecret(
-      greeting(
+  const opening = `The pet store is open at ${base}\nDocs: ${docs}`;
+  try {
+    // Its lines are printed once requests can use it, but these before it is stored: a key that nobody can see is not.
+    const issued = await keys?.createFirst(() => standardOutput.printSecret(opening)).catch(ignoreUnavailable);
+    if (issued === undefined)
+      return await standardOutput.print(`${opening}\nKeys: npx --no petstore keys list\n      npx --no ${CREATE_KEY}`);
+    const { text } = issued;
+    await standardOutput.print(
+      [
         `Key:  ${text} (shown only once)`,
         `Keep: export KEY=${text}`,
         // In a second terminal, behind the line above; with the key itself it would have more than 80 columns.
         `Try:  curl -i -H "Authorization: Bearer $KEY" ${base}/pets`,
-      ),
+      ].join('\n'),
     );
-  try {
-    if (await keys?.createFirst(show).catch(ignoreUnavailable)) return;
-    await standardOutput.print(greeting('Keys: npx --no petstore keys list', `      npx --no ${CREATE_KEY}`));
   } catch (error) {
-    // Whoever reads the output may go; a key that nobody has seen does not exist.
+    // Whoever reads the output may go.
     if (!(error instanceof OutputFailed)) throw error;
   }
 }

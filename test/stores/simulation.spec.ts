@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { QueryFailedError, type EntityManager } from 'typeorm';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { DIALECTS } from '../../src/adapters/persistence/typeorm/dialects/dialects.js';
-import { DatabaseUnavailable, IdempotencyKeyReused } from '../../src/application/errors.js';
+import { DatabaseUnavailable, IdempotencyInProgress, IdempotencyKeyReused } from '../../src/application/errors.js';
+import { IdsSkipped } from '../../src/adapters/persistence/typeorm/failures.js';
 import type { Added } from '../../src/application/pets/pet-repository.port.js';
 import { VirtualClock } from '../support/virtual-clock.js';
 
@@ -18,22 +19,33 @@ const { withTimeout } = await import('../../src/adapters/persistence/timeout.js'
 const HOUR = 3_600_000;
 /** The 24 hours for which an idempotency key is promised to be kept. */
 const LIFETIME = 24 * HOUR;
-const SECONDS = 1_000;
+const SECOND = 1_000;
+
+/** Why a valid pet may be rejected. */
+const REASONS = [DatabaseUnavailable, IdempotencyInProgress, IdempotencyKeyReused, IdsSkipped];
 
 const MAX_WAITING = 40;
 const STATEMENT_TIMEOUT = 600;
 /** Within what time a request must be answered, whatever the database does: 3 s for a connection, and the limit above. */
-const DEADLINE = 3 * SECONDS + STATEMENT_TIMEOUT;
+const DEADLINE = 3 * SECOND + STATEMENT_TIMEOUT;
 
 /** What happens to a statement, after so many milliseconds: it is executed or not, and answered, failed or neither. */
 interface Fate {
-  readonly outcome: 'answered' | 'lost' | 'failed' | 'conflict' | 'locked' | 'executed, never answered' | 'never';
+  readonly outcome:
+    | 'answered'
+    | 'executed, then lost'
+    | 'executed, never answered'
+    | 'lost before'
+    | 'never executed'
+    | 'conflict'
+    | 'locked'
+    | 'duplicate id';
   readonly delay: number;
 }
 
 /** What clients do, one after the other. */
 type Step =
-  | { readonly what: 'create'; readonly key: number | undefined; readonly other: boolean }
+  | { readonly what: 'create'; readonly key: number | undefined; readonly other: boolean; readonly faulty: boolean }
   | { readonly what: 'read' }
   | { readonly what: 'wait'; readonly time: number }
   | { readonly what: 'go down' | 'come up' };
@@ -41,7 +53,15 @@ type Step =
 const fates: fc.Arbitrary<Fate> = fc.record({
   outcome: fc.oneof(
     { weight: 12, arbitrary: fc.constant('answered' as const) },
-    fc.constantFrom('lost', 'failed', 'conflict', 'locked', 'executed, never answered', 'never' as const),
+    fc.constantFrom(
+      'executed, then lost',
+      'executed, never answered',
+      'lost before',
+      'never executed',
+      'conflict',
+      'locked',
+      'duplicate id' as const,
+    ),
   ),
   delay: fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, fc.nat(3_000)),
 });
@@ -53,6 +73,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
       what: fc.constant('create' as const),
       key: fc.option(fc.nat(4), { nil: undefined }),
       other: fc.boolean(),
+      faulty: fc.integer({ max: 9, min: 0 }).map((dice) => dice === 9),
     }),
   },
   { weight: 4, arbitrary: fc.constant({ what: 'read' as const }) },
@@ -84,7 +105,7 @@ class SimulatedServer {
   isUp = true;
   private next = 0;
 
-  constructor(private readonly fates: readonly Fate[]) {}
+  constructor(public fates: readonly Fate[]) {}
 
   readonly manager = {
     dataSource: {
@@ -93,22 +114,26 @@ class SimulatedServer {
     },
     query: (sql: string, parameters: unknown[] = []) =>
       new Promise((resolve, reject) => {
+        const isInsert = sql.includes('INSERT INTO pet');
         const { outcome, delay } = this.fates[this.next++ % this.fates.length]!;
         setTimeout(() => {
-          if (!this.isUp || outcome === 'failed') return reject(failure('08006'));
+          if (!this.isUp || outcome === 'lost before') return reject(failure('08006'));
           if (outcome === 'conflict') return reject(failure('40001'));
           if (outcome === 'locked')
             return reject(failure('55P03', 'while inserting index tuple (0,1) in relation "pet"'));
-          if (outcome === 'never') return;
+          if (outcome === 'duplicate id' && isInsert) return reject(failure('23505'));
+          if (isInsert && String(parameters[0]).includes('"faulty')) return reject(failure('23514'));
+          if (outcome === 'never executed') return;
           const result = this.execute(sql, parameters);
-          if (outcome === 'answered') resolve(result);
-          else if (outcome === 'lost') reject(failure('08006'));
+          if (outcome === 'answered' || outcome === 'duplicate id') resolve(result);
+          else if (outcome !== 'executed, never answered') reject(failure('08006'));
         }, delay);
       }),
   };
 
   private execute(sql: string, [first]: unknown[]): unknown[] {
     if (sql.includes('INSERT INTO pet')) return (JSON.parse(first as string) as Row[]).map((sent) => this.insert(sent));
+    if (sql.startsWith('SELECT setval')) return [];
     const lifetime = /requested_at <= .*- (\d+)/.exec(sql)?.[1];
     if (lifetime !== undefined)
       return this.rows.filter(({ requested_at: at }) => at !== null && at <= clock.now - Number(lifetime));
@@ -151,7 +176,7 @@ async function simulate(script: readonly Step[], fateOfEach: readonly Fate[]): P
   const state = new DatabaseState(connect, () => undefined);
   const database = {
     dialect: DIALECTS.postgres,
-    // As `Database.run`: it opens the database, and ends the connection at the deadline.
+    // As `Database.run`: it opens the database, and waits for a statement until the deadline.
     run: async (_kind: string, work: (manager: EntityManager) => Promise<unknown>, deadline: number) => {
       await state.open();
       if (!server.isUp) throw failure('08006');
@@ -165,8 +190,12 @@ async function simulate(script: readonly Step[], fateOfEach: readonly Fate[]): P
   const sent: Sent[] = [];
   const reading: Promise<void>[] = [];
 
-  const create = (key: number | undefined, other = false): Sent => {
-    const name = key === undefined ? `Pet ${sent.length}` : `Pet of ${key}${other ? ', another' : ''}`;
+  const create = (key: number | undefined, other = false, faulty = false): Sent => {
+    const name = faulty
+      ? `faulty ${sent.length}`
+      : key === undefined
+        ? `Pet ${sent.length}`
+        : `Pet of ${key}${other ? ', another' : ''}`;
     const request: Sent = { name, key, at: clock.now };
     const keyed = key === undefined ? undefined : { scope: 'a', key: `key-${key}`, fingerprint: name };
     pets
@@ -190,7 +219,7 @@ async function simulate(script: readonly Step[], fateOfEach: readonly Fate[]): P
   };
 
   for (const step of script) {
-    if (step.what === 'create') create(step.key, step.other);
+    if (step.what === 'create') create(step.key, step.other, step.faulty);
     else if (step.what === 'read') read();
     else if (step.what === 'wait') await clock.pass(step.time);
     else server.isUp = step.what === 'come up';
@@ -202,6 +231,9 @@ async function simulate(script: readonly Step[], fateOfEach: readonly Fate[]): P
   for (const { name, key, at, added, error, endedAt } of sent) {
     // Nothing waits beyond its deadline.
     expect(endedAt).toBeLessThanOrEqual(at + DEADLINE + 1);
+    // It is rejected for a reason: that of another pet is none.
+    if (error !== undefined)
+      expect([name, REASONS.some((type) => error instanceof type) || name.startsWith('faulty')]).toEqual([name, true]);
     // What was acknowledged is stored.
     if (added) expect(server.rows.filter(({ id }) => id === added.pet.id)).toMatchObject([{ name }]);
     else if (error instanceof IdempotencyKeyReused) expect(key).toBeDefined();
@@ -215,9 +247,9 @@ async function simulate(script: readonly Step[], fateOfEach: readonly Fate[]): P
   }
 
   // All is released at the end: as many requests as may wait are admitted, and answered.
-  Object.assign(server, { fates: [{ outcome: 'answered', delay: 1 }] });
+  server.fates = [{ outcome: 'answered', delay: 1 }];
   const last = Array.from({ length: MAX_WAITING }, () => create(undefined));
-  await clock.pass(SECONDS);
+  await clock.pass(SECOND);
   expect(last.map(({ added }) => added?.replayed)).toEqual(last.map(() => false));
   pets.close();
 }

@@ -72,15 +72,14 @@ export class ApiKeyService {
     throw new UsageError(`The key "${found.name}" has just been changed by another command. Try again.`);
   }
 
-  /** Issues a key named "first" unless a key is stored; resolves to whether it has. */
-  async createFirst(show: Show<IssuedKey>): Promise<boolean> {
-    if ((await this.keys.list()).length > 0) return false;
+  /** Issues a key named "first" unless a key is stored; `show` is that of `create`. */
+  async createFirst(show: Show<IssuedKey>): Promise<IssuedKey | undefined> {
+    if ((await this.keys.list()).length > 0) return undefined;
     try {
-      await this.create('first', null, show);
-      return true;
+      return await this.create('first', null, show);
     } catch (error) {
       // Another instance that starts now has created it.
-      if (error instanceof UsageError) return false;
+      if (error instanceof UsageError) return undefined;
       throw error;
     }
   }

@@ -55,17 +55,17 @@ describe('creating a key', () => {
   it('happens at the first start only', async () => {
     const shown: string[] = [];
     const show = ({ text }: IssuedKey) => Promise.resolve(void shown.push(text));
-    expect(await service.createFirst(show)).toBe(true);
+    expect(await service.createFirst(show)).toMatchObject({ key: { name: 'first' } });
     expect((await authenticator.authenticate(shown[0]!)).name).toBe('first');
     await service.revoke('first');
-    expect(await service.createFirst(show)).toBe(false);
+    expect(await service.createFirst(show)).toBeUndefined();
     expect(shown).toHaveLength(1);
   });
 
   it('happens once if two instances start together', async () => {
     const show = () => Promise.resolve();
     const created = await Promise.all([service.createFirst(show), new ApiKeyService(keys).createFirst(show)]);
-    expect(created.sort()).toEqual([false, true]);
+    expect(created.filter((issued) => issued !== undefined)).toHaveLength(1);
   });
 });
 

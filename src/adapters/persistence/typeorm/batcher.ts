@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { databaseTimedOut } from '../../../application/errors.js';
 import { endOfNextTurn } from '../../runtime/event-loop.js';
 import { heldPause } from './consequences.js';
-import type { Executor, Unit } from './executor.js';
+import type { Executor, SharedWork } from './executor.js';
 
 interface Pending<Item, Result> {
   readonly item: Item;
@@ -10,8 +10,8 @@ interface Pending<Item, Result> {
   readonly trace: AsyncResource;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: Error) => void;
-  /** When it first met an idempotency key that another transaction holds, on the clock of `performance.now()`. */
-  heldSince?: number;
+  /** When it first failed, on the clock of `performance.now()`: for how long a held key is tried again. */
+  failedAt?: number;
 }
 
 /** The maximum size of a batch. */
@@ -21,7 +21,7 @@ const MAX_BATCH = 256;
 const DEADLINE_SPREAD = 1_000;
 
 /**
- * Requests share a round trip if they arrive within two turns of the event loop, or while the maximum is in flight.
+ * Requests share a round trip if they arrive within two turns of the event loop, or while `maxInFlight` batches run.
  * None joins a round trip that has begun, so a read sees everything that was committed before it was requested.
  */
 export class Batcher<Item, Result> {
@@ -33,7 +33,7 @@ export class Batcher<Item, Result> {
   /** `held` gets the items whose idempotency key another transaction holds: they must not delay others again. */
   constructor(
     private readonly executor: Executor,
-    private readonly unit: Unit<Item, Result>,
+    private readonly work: SharedWork<Item, Result>,
     private readonly held?: Batcher<Item, Result>,
   ) {
     this.maxInFlight = executor.database.dialect.isServer ? 2 : 1;
@@ -86,13 +86,13 @@ export class Batcher<Item, Result> {
       item: pending.item,
       settle: (outcome: Result | Error) => this.settle(pending, outcome),
     }));
-    return this.executor.perform(this.unit, requests, latest);
+    return this.executor.perform(this.work, requests, latest);
   }
 
   private settle(pending: Pending<Item, Result>, outcome: Result | Error): void {
     if (!(outcome instanceof Error)) return pending.resolve(outcome);
-    pending.heldSince ??= performance.now();
-    const pause = heldPause(outcome, pending.heldSince);
+    pending.failedAt ??= performance.now();
+    const pause = heldPause(outcome, pending.failedAt);
     if (pause === undefined) pending.reject(outcome);
     else setTimeout(() => (this.held ?? this).enqueue(pending), pause);
   }

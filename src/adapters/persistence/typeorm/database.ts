@@ -81,8 +81,8 @@ export class Database {
   }
 
   /**
-   * Runs work on a connection, on SQLite after the writes before it. On a server the connection is closed at the
-   * deadline, on the clock of `performance.now()`; the statement may still be executed.
+   * Runs work on a connection; on SQLite a write runs after the writes before it. On a server the connection is closed
+   * at the deadline, on the clock of `performance.now()`; the statement may still be executed.
    */
   async run<T>(kind: WorkKind, work: Work<T>, deadline: number): Promise<T> {
     await this.state.open();
@@ -179,10 +179,8 @@ export class Database {
     }
     if (kind !== 'transaction') return work(runner.manager);
     if (this.areFilesMoved) this.requireFiles();
-    let hasBegun = false;
     try {
       await runner.query(this.dialect.begin);
-      hasBegun = true;
       const result = await work(runner.manager);
       await runner.query('COMMIT');
       // After the commit, since the files may be moved at any time before it.
@@ -193,8 +191,7 @@ export class Database {
       const { discard } = this.dialect;
       const failure = failureOf(this.dialect, error);
       if (!discard || failure !== 'unavailable') await runner.query('ROLLBACK').catch(() => discard?.(connection));
-      // On SQLite: an earlier ROLLBACK failed, so BEGIN met an open transaction. This ROLLBACK has ended that.
-      if (!hasBegun && !failure) throw this.unavailable(error);
+      // On SQLite BEGIN meets an open transaction if an earlier ROLLBACK failed; this one has ended that.
       throw error;
     }
   }

@@ -4,27 +4,23 @@ import { DatabaseUnavailable } from '../../../application/errors.js';
 import type { Settings } from '../../../settings/settings.js';
 import { Observers } from '../../observability/observers.js';
 import { databaseTimeout, withTimeout } from '../timeout.js';
-import { type Consequence, consequenceOf } from './consequences.js';
+import { type Consequence, Failures } from './consequences.js';
 import type { Database, WorkKind } from './database.js';
 
-/** Work that several requests can share: each has an item, and gets the result in the same place. */
-export interface Unit<Item, Result> {
+/** Work that several requests can share: each has an item, and gets the result at the same index. */
+export interface SharedWork<Item, Result> {
   readonly kind: WorkKind;
   /** The operation and the table, such as `SELECT pet`, for the observers. */
   readonly summary: string;
   /**
    * Resolves to the results in the order of the items; an Error in the place of a result fails its item alone. If it
-   * rejects with an error that one of several items may have caused, it has changed nothing. `attempt` counts from 1.
+   * rejects with an error that one of several items may have caused, it has changed nothing.
    */
-  readonly run: (
-    manager: EntityManager,
-    items: readonly Item[],
-    attempt: number,
-  ) => Promise<readonly (Result | Error)[]>;
+  readonly run: (manager: EntityManager, items: readonly Item[]) => Promise<readonly (Result | Error)[]>;
 }
 
 /** A request that shares its work with others. */
-export interface Sharing<Item, Result> {
+interface SharedRequest<Item, Result> {
   readonly item: Item;
   readonly settle: (outcome: Result | Error) => void;
 }
@@ -65,54 +61,52 @@ export class Executor {
     }
   }
 
-  /** Admits a request that shares its work with no other, and runs that. */
-  run<T>(kind: WorkKind, summary: string, work: (manager: EntityManager) => Promise<T>, deadline?: number): Promise<T> {
-    return this.admit((until) => this.runAlone(kind, summary, work, until), deadline);
-  }
-
-  /** Runs work of a request that has been admitted. */
-  runAlone<T>(
+  /** Admits a request that shares its work with no other, and runs that; `deadline` and `maxWaiting` as for `admit`. */
+  run<T>(
     kind: WorkKind,
     summary: string,
     work: (manager: EntityManager) => Promise<T>,
-    deadline: number,
+    deadline?: number,
+    maxWaiting?: number,
   ): Promise<T> {
-    const unit: Unit<undefined, T> = { kind, summary, run: async (manager) => [await work(manager)] };
-    return new Promise((resolve, reject) => {
-      const settle = (outcome: T | Error) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
-      void this.perform(unit, [{ item: undefined, settle }], deadline);
-    });
+    const alone: SharedWork<undefined, T> = { kind, summary, run: async (manager) => [await work(manager)] };
+    const run = (until: number) =>
+      new Promise<T>((resolve, reject) => {
+        const settle = (outcome: T | Error) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
+        void this.perform(alone, [{ item: undefined, settle }], until);
+      });
+    return this.admit(run, deadline, maxWaiting);
   }
 
-  /** Runs a unit for these requests until all are settled, each as soon as it can be: see `consequenceOf`. */
+  /** Runs work for these requests until all are settled, each as soon as it can be: see `Failures`. */
   async perform<Item, Result>(
-    unit: Unit<Item, Result>,
-    requests: readonly Sharing<Item, Result>[],
+    work: SharedWork<Item, Result>,
+    requests: readonly SharedRequest<Item, Result>[],
     deadline: number,
   ): Promise<void> {
     const items = requests.map(({ item }) => item);
+    const failures = new Failures(this.database.dialect, work.kind);
     let consequence: Consequence | undefined;
     const attempts = async () => {
-      for (let attempt = 1; ; attempt++) {
+      while (true) {
         let hasBegun = false;
-        const work = (manager: EntityManager) => {
+        const begin = (manager: EntityManager) => {
           hasBegun = true;
-          return unit.run(manager, items, attempt);
+          return work.run(manager, items);
         };
         try {
-          return await this.database.run(unit.kind, work, deadline);
+          return await this.database.run(work.kind, begin, deadline);
         } catch (error) {
-          const { dialect } = this.database;
-          consequence = consequenceOf(error, { dialect, kind: unit.kind, hasBegun, attempt });
+          consequence = failures.consequenceOf(error, hasBegun);
           if (consequence === 'split' || consequence === 'reject') throw error;
-          if (consequence === 'unavailable' || performance.now() + consequence >= deadline)
+          if (consequence === 'give up' || performance.now() + consequence >= deadline)
             throw this.database.unavailable(error);
           await delay(consequence);
         }
       }
     };
     try {
-      const outcomes = await this.observers.query(unit.summary, attempts);
+      const outcomes = await this.observers.query(work.summary, attempts);
       for (const [i, { settle }] of requests.entries()) settle(outcomes[i] as Result | Error);
     } catch (error) {
       if (consequence !== 'split' || requests.length === 1)
@@ -120,7 +114,7 @@ export class Executor {
       const middle = requests.length >> 1;
       const halves = [requests.slice(0, middle), requests.slice(middle)];
       // In parallel: each half may wait for a lock.
-      await Promise.all(halves.map((half) => this.perform(unit, half, deadline)));
+      await Promise.all(halves.map((half) => this.perform(work, half, deadline)));
     }
   }
 }

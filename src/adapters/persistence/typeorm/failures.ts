@@ -57,7 +57,6 @@ export function isAboutEncryption(error: unknown, isEncrypted: boolean): boolean
 
 /** What an error means; undefined if the statement is wrong, or the error is not the database's at all. */
 export function failureOf(dialect: Dialect, error: unknown): Failure {
-  if (error instanceof IdsSkipped) return 'conflict';
   if (UNAVAILABLE.some((kind) => error instanceof kind)) return 'unavailable';
   if (!(error instanceof QueryFailedError)) return undefined;
   const [, failure] = ruleOf(dialect, error as QueryFailedError<DriverError>) ?? [undefined, 'unavailable' as const];

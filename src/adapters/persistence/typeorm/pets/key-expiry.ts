@@ -4,7 +4,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /**
- * Clears idempotency keys whose lifetime is over: a minute after one was sent at the latest, and every hour, for those
+ * Looks for idempotency keys whose lifetime is over: within a minute of a request with a key, and every hour, for those
  * that other instances have left. A database that is stopped while it is idle, as some providers do, is not woken up
  * each minute.
  */
@@ -40,6 +40,7 @@ export class KeyExpiry {
       try {
         while (!this.isClosed && (await this.clear()) > 0);
       } catch (error) {
+        this.hasNewKeys = true;
         // The database says why itself, once for all requests and tasks.
         if (error instanceof DatabaseUnavailable) return;
         this.report(`Clearing expired idempotency keys failed: ${(error as Error).message}`);

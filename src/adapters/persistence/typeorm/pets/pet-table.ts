@@ -119,20 +119,13 @@ function toRow({ pet: { name, categoryId, status }, request }: Create): NewPetRo
 /** What an INSERT returns of a row: of the new one, or of the one that has its key already. */
 type CreatedRow = Record<(typeof CREATED)[number], unknown> & { readonly request_key: string | null };
 
-/** How often a create may skip ids: another instance that does so at the same time may move the sequence back. */
-const SKIPS = 3;
-
 /**
  * Creates pets in one statement, those of keys that are stored already excepted. `IdempotencyInProgress` asks to try
  * again: in the place of a result, because the key has just expired; thrown, without having created any, because
  * another transaction holds one of the keys. `IdsSkipped` asks the same, since rows that were inserted with their ids
  * had the next ids.
  */
-export async function createPets(
-  manager: EntityManager,
-  creates: readonly Create[],
-  attempt: number,
-): Promise<(Added | Error)[]> {
+export async function createPets(manager: EntityManager, creates: readonly Create[]): Promise<(Added | Error)[]> {
   const withoutKey = creates.filter(({ request }) => !request);
   // Of several with one key the first is sent; in a Map the last one wins.
   const byKey = new Map(creates.toReversed().flatMap((each) => (each.request ? [[each.request.key, each]] : [])));
@@ -146,15 +139,16 @@ export async function createPets(
       const failure = failureOf(dialect, error);
       if (failure === 'rowLocked' && (await isKeyHeld(manager, sent, performance.now() - begun)))
         throw new IdempotencyInProgress();
-      if (failure !== 'duplicate' || !dialect.skipIds || attempt > SKIPS) throw error;
+      if (failure !== 'duplicate' || !dialect.skipIds) throw error;
       await manager.query(dialect.skipIds);
-      throw new IdsSkipped();
+      throw new IdsSkipped('The next id is that of another pet.', { cause: error });
     },
   );
   if (rows.length < sent.length)
     throw new RowsDiscarded(`${rows.length} of ${sent.length} rows were stored: a trigger or a rule discards some.`);
   const stored = new Map(rows.map((row) => [row.request_key, row]));
-  // RETURNING may list them in any order; ids ascend in that of the INSERT. That of an expired key was replayed.
+  // RETURNING may list them in any order; ids ascend in that of the INSERT. A row whose key had expired returns without
+  // it, too, but with `replays` above 0.
   const isNewWithoutKey = (row: CreatedRow) => row.request_key === null && Number(row.replays) === 0;
   const ids = rows
     .filter(isNewWithoutKey)
@@ -179,13 +173,13 @@ export async function createPets(
 
 const idOf = ({ id }: Pick<CreatedRow, 'id'>): bigint => BigInt(id as bigint | string);
 
-/** Whether another transaction holds the key of a create, or may hold one of several: the batcher halves those. */
+/** Whether another transaction holds the key of a create, or may hold one of several: the executor halves those. */
 async function isKeyHeld(manager: EntityManager, creates: readonly Create[], waited: number): Promise<boolean> {
   const dialect = dialectOf(manager.dataSource);
-  const [key, ...others] = creates.flatMap(({ request }) => request?.key ?? []);
+  const [key] = creates.flatMap(({ request }) => request?.key ?? []);
   // MariaDB reports the lock of a table so, too, but only after two seconds.
   if (key === undefined || (dialect.lockKey && waited > 1_000)) return false;
-  if (!dialect.lockKey || others.length > 0 || creates.length > 1) return true;
+  if (!dialect.lockKey || creates.length > 1) return true;
   try {
     await query(manager, (bind) => dialect.lockKey!(key, bind));
     return false;

@@ -5,7 +5,7 @@ import { INT64_MAX } from '../../../../domain/int64.js';
 import { NewPet, Pet } from '../../../../domain/pets/pet.js';
 import { Batcher } from '../batcher.js';
 import type { Executor } from '../executor.js';
-import { prepareConnection } from '../failures.js';
+import { driverMessage, prepareConnection } from '../failures.js';
 import { KeyExpiry } from './key-expiry.js';
 import { type Create, createPets, clearExpiredKeys, findPets, listPets, requestKeyOf } from './pet-table.js';
 
@@ -59,27 +59,28 @@ export class TypeOrmPetRepository extends PetRepository {
   }
 
   check(): Promise<void> {
-    const { executor } = this;
-    const read = (deadline: number) =>
-      executor.runAlone('read', 'SELECT pet', ask, deadline).then(
-        () => executor.database.requireFiles(),
-        (cause: Error) => {
-          if (cause instanceof DatabaseUnavailable) throw cause;
-          throw new DatabaseUnavailable(`The readiness query failed: ${cause.message}.`, { cause });
-        },
-      );
-    const deadline = performance.now() + READY_TIMEOUT;
-    return (this.checking ??= executor.admit(read, deadline, Infinity).finally(() => (this.checking = undefined)));
+    return (this.checking ??= this.ask().finally(() => (this.checking = undefined)));
   }
 
   /** Ends what it does periodically. */
   close(): void {
     this.expiry.close();
   }
+
+  private async ask(): Promise<void> {
+    const { executor } = this;
+    try {
+      await executor.run('read', 'SELECT pet', readPets, performance.now() + READY_TIMEOUT, Infinity);
+    } catch (cause) {
+      if (cause instanceof DatabaseUnavailable) throw cause;
+      throw new DatabaseUnavailable(`The readiness query failed. ${driverMessage(cause)}`, { cause });
+    }
+    executor.database.requireFiles();
+  }
 }
 
 /** Rejects if the service cannot use the database, or the table `pet` does not exist. */
-async function ask(manager: EntityManager): Promise<void> {
+async function readPets(manager: EntityManager): Promise<void> {
   await prepareConnection(manager);
   await manager.query('SELECT id FROM pet LIMIT 1');
 }
