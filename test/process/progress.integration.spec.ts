@@ -126,7 +126,7 @@ describe('a command that is interrupted says what is left behind:', () => {
       );
     const { code, err } = await folder().interrupt(['seed', '--count', '1000000'], begun);
     const [, created] = /^Creating: \d+ %, ([\d,]+) of 1,000,000 pets/m.exec(err)!;
-    expect([code, err]).toEqual([130, expect.stringContaining('The pets created so far stay, and up to 256 more.')]);
+    expect([code, err]).toEqual([130, expect.stringContaining('They stay, and at most 256 more.')]);
     const more = (await countOf(folder().database)) - Number(created!.replaceAll(',', ''));
     expect(more).toBeGreaterThanOrEqual(0);
     expect(more).toBeLessThanOrEqual(256);

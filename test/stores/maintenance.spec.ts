@@ -40,6 +40,13 @@ it('a copy of which the target discards rows is rejected, and leaves none', asyn
   await target.remove();
 });
 
+it('a copy of a database into itself is rejected', async () => {
+  const { url, remove } = await sqlite.create();
+  const path = fileOf(url);
+  await expect(copy(url, `sqlite:${dirname(path)}/./${basename(path)}`)).rejects.toThrow('must be two databases');
+  await remove();
+});
+
 it('check does not change the journal mode of a file', async () => {
   const { url, remove } = await sqlite.create();
   await rawQuery(url, 'PRAGMA journal_mode = DELETE');

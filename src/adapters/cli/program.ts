@@ -24,7 +24,7 @@ export function program({ serve, openApi, output }: Dependencies): Command {
     .description('The pet store service. Settings are environment variables, also in .env: see "check --verbose".')
     .version(packageJson.version)
     .exitOverride()
-    .showHelpAfterError('Add --help for usage.');
+    .showHelpAfterError('"petstore help" lists all commands.');
 
   petstore
     .command('serve')

@@ -1,7 +1,7 @@
 import { DataSource, EntityMetadata } from 'typeorm';
 import { UsageError } from '../../../../messages/usage-error.js';
 import type { Progress } from '../../../../messages/progress.js';
-import { PersistentUrl } from '../../../../settings/database-url.js';
+import { locationOf, PersistentUrl } from '../../../../settings/database-url.js';
 import { requireDatabase } from '../../sqlite-file.js';
 import { withDataSourceAt, asUsageErrors } from '../data-source.js';
 import { Dialect, insertSql } from '../dialects/dialect.js';
@@ -22,6 +22,8 @@ export interface Contents {
  */
 export async function copyDatabase(from: PersistentUrl, to: PersistentUrl, progress: Progress): Promise<Contents> {
   requireDatabase(from);
+  if (locationOf(from) === locationOf(to))
+    throw new UsageError(`The source and the target must be two databases; both are ${locationOf(to)}.`);
   const fill = (source: DataSource) =>
     withDataSourceAt(to, async (target) => {
       await asUsageErrors(from, requireSchema(source, 'The source'));
