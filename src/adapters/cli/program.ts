@@ -24,7 +24,7 @@ export function program({ serve, openApi, output }: Dependencies): Command {
     .description('The pet store service. Settings are environment variables, also in .env: see "check --verbose".')
     .version(packageJson.version)
     .exitOverride()
-    .showHelpAfterError('"petstore help" lists all commands.');
+    .showHelpAfterError('"petstore help" lists the commands; --help after one describes it.');
 
   petstore
     .command('serve')

@@ -21,7 +21,8 @@ export function addSeedCommand(petstore: Command, output: Output): void {
     .addHelpText('after', example('petstore seed --count 1000'))
     .action(async ({ count, quiet }: { count: number; quiet?: true }) => {
       const create = async ({ pets }: Repositories, progress: Progress) => {
-        const ifInterrupted = `They stay, and at most ${BATCH} more. For the rest, run "seed" again with a smaller --count.`;
+        const ifInterrupted =
+          `They stay, and at most ${BATCH} more. ` + 'For the rest, run "seed" again with a smaller --count.';
         progress.begin({ name: 'Creating', amount: { unit: 'pets', total: count }, ifInterrupted });
         const service = new PetService(pets);
         for (let done = 0; done < count; done += BATCH) {

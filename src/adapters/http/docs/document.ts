@@ -24,8 +24,8 @@ as \`JSON.parse\` of JavaScript does, loses digits above 2^53.
 - **Strictness.** A query parameter or field of a body that is not described here is rejected, never ignored.
 - **Request ids.** Every response has an \`X-Request-Id\`; quote it when you ask for help. A request may have its own: \
 1 to 64 of \`A-Z a-z 0-9 . _ -\`.
-- **Client.** For JavaScript and TypeScript there is \`petstore-client\`, a package that is built with the service: the \
-operator has it.
+- **Client.** For JavaScript and TypeScript there is \`petstore-client\`, a package that is built with the service: \
+the operator has it.
 `;
 
 /** What makes the OpenAPI document. */
