@@ -12,7 +12,7 @@ export function isInt64(value: bigint): boolean {
  * bounded by the length of the literal, whatever its exponent.
  */
 export function int64FromLiteral(literal: string): bigint | undefined {
-  const [, sign, whole = '', fraction = '', exponent = '0'] =
+  const [, sign, whole = '', fraction = '', exponent = ''] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
   if (sign === undefined) return undefined;
   const digits = whole + fraction;

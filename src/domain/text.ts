@@ -13,7 +13,7 @@ export function textFault(text: string, maxLength: number): string | undefined {
   }
   if (!/\S/u.test(text)) return 'must have at least one character that is not white space';
   // A code point has at most two UTF-16 units: a very long text need not be counted.
-  if (text.length > 2 * maxLength || (text.length > maxLength && [...text].length > maxLength)) {
+  if (text.length > 2 * maxLength || [...text].length > maxLength) {
     return `must have at most ${maxLength} characters (Unicode code points)`;
   }
   return undefined;

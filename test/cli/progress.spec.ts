@@ -40,6 +40,25 @@ describe('a bar', () => {
   });
 });
 
+it.each<[number, Partial<Amount>, string]>([
+  [0, {}, '0 %, 0 of 2,000,000 rows, 0/s'],
+  [100_000, {}, '5 %, 100,000 of 2,000,000 rows, 3 min left, 10,000/s'],
+  [0, { total: 0 }, '0 rows, 0/s'],
+  [6, { total: 0, unit: 'MiB' }, '6 MiB, 1/s'],
+])('%d, of what %j says, is told as "%s"', (done, amount, details) => {
+  expect(String(after10Seconds(done, amount))).toBe(`Copying: ${details}.`);
+});
+
+it('a note of the database server is told, until the next part begins', () => {
+  const progress = new Progress();
+  expect(String(progress)).toBe('');
+  progress.begin({ name: 'Applying X', ifInterrupted: '' });
+  progress.note = 'Stage 1 of 2';
+  expect(String(progress)).toBe('Applying X: 0 s, Stage 1 of 2.');
+  progress.begin({ name: 'Applying Y', ifInterrupted: '' });
+  expect(String(progress)).toBe('Applying Y: 0 s.');
+});
+
 describe('without a terminal', () => {
   const lines = async (quiet: boolean, seconds: number) => {
     const write = jest.spyOn(process.stderr, 'write').mockReturnValue(true);

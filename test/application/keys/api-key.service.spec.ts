@@ -48,9 +48,12 @@ describe('creating a key', () => {
     },
   );
 
-  it.each(['configured-1', 'configured-shop'])('accepts the name %j, which no configured key has', async (name) => {
-    expect((await service.create(name)).key.name).toBe(name);
-  });
+  it.each(['configured-1', 'configured-0a1b2c3d4', 'un-configured-0a1b2c3d', 'a', 'a'.repeat(64), '! ~'])(
+    'accepts the name %j',
+    async (name) => {
+      expect((await service.create(name)).key.name).toBe(name);
+    },
+  );
 
   it('happens at the first start only', async () => {
     const shown: string[] = [];
@@ -60,6 +63,12 @@ describe('creating a key', () => {
     await service.revoke('first');
     expect(await service.createFirst(show)).toBeUndefined();
     expect(shown).toHaveLength(1);
+  });
+
+  it('stores no key that could not be shown', async () => {
+    const show = () => Promise.reject(new Error('No terminal.'));
+    await expect(service.createFirst(show)).rejects.toThrow('No terminal.');
+    expect(await service.list()).toEqual([]);
   });
 
   it('happens once if two instances start together', async () => {

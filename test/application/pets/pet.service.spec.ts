@@ -41,7 +41,10 @@ describe('PetService', () => {
     const added = await add(9);
     const pages = await walk({ limit }, () => add(3));
     expect(pages.flat()).toEqual(added.toReversed());
-    for (const page of pages) expect(page.length).toBeLessThanOrEqual(limit);
+    for (const { length } of pages) {
+      expect(length).toBeGreaterThan(0);
+      expect(length).toBeLessThanOrEqual(limit);
+    }
   });
 
   it('binds a cursor to the filter, and not to the limit', async () => {
@@ -61,6 +64,8 @@ describe('PetService', () => {
     const added = await add(3);
     const cursor = 'MTo6MzpkZTZlYTIyYQ';
     expect((await service.list({ limit: 1, cursor })).pets).toEqual([added[1]]);
+    const sold = { limit: 1, status: 'sold', cursor: 'MTpzb2xkOjEyOjAyNDI2NTRl' } as const;
+    expect(await service.list(sold)).toEqual({ pets: [] });
     expect(await service.list({ limit: 1, cursor: writeCursor(-7n, {}) })).toEqual({ pets: [] });
   });
 

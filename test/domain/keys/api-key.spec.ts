@@ -1,7 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { crc32 } from 'node:zlib';
-import { BASE62, isIssuedKey, KEY_RANDOM_LENGTH, keyPrefix, keyText } from '../../../src/domain/keys/api-key.js';
+import {
+  BASE62,
+  isIssuedKey,
+  KEY_RANDOM_LENGTH,
+  keyPrefix,
+  keyText,
+  maskKeys,
+  retiredName,
+} from '../../../src/domain/keys/api-key.js';
 
 const random = fc.string({
   unit: fc.constantFrom(...BASE62),
@@ -40,4 +48,17 @@ describe('the text of an API key', () => {
   it('is shown by its first 9 characters, 4 of them random', () => {
     expect(keyPrefix(keyText('a'.repeat(30)))).toBe('pets_aaaa');
   });
+
+  it('is masked wherever it may be one, damaged or percent-encoded, and nothing else is', () => {
+    const key = keyText('0123456789abcdefABCDEF'.padEnd(30, 'x'));
+    const encoded = ['%5F', '%255f', '%25255F'].map((mark) => key.replace('_', mark));
+    for (const text of [key, key.slice(0, 25), key.toUpperCase(), `${key}x`, ...encoded])
+      expect(maskKeys(`a/${text}/b/${text}`)).toBe('a/pets_***/b/pets_***');
+    for (const text of [key.slice(0, 9), 'pets_of_all_kinds_and_colours', `pets/${'0123456789'.repeat(4)}`])
+      expect(maskKeys(text)).toBe(text);
+  });
+});
+
+it('the name of a retired key has at most 64 characters', () => {
+  expect(['shop', 'a'.repeat(64)].map(retiredName)).toEqual(['shop.old', `${'a'.repeat(60)}.old`]);
 });

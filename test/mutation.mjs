@@ -1,0 +1,74 @@
+// Changes the source in small ways, one at a time, and reports the changes that no unit test notices:
+// `npm run test:mutation`, or of some parts only: `npm run test:mutation -- src/domain src/settings`.
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { argv, env, exit } from 'node:process';
+
+// The newest release that runs on Node 20.
+const PACKAGES = ['@stryker-mutator/core@9.6.1', '@stryker-mutator/jest-runner@9.6.1'];
+
+const HTTP = 'src/adapters/http';
+const TYPEORM = 'src/adapters/persistence/typeorm';
+
+/** What is changed, and the unit tests that show it, the nearest ones: each file that runs costs seconds per change. */
+const PARTS = {
+  'src/domain': ['domain', 'application', 'http/list-pets'],
+  'src/application': [
+    ...['application', 'settings', 'cli/progress', 'cli/keys'],
+    ...['http/get-pet', 'http/list-pets', 'http/idempotency'],
+  ],
+  'src/settings': ['settings', 'stores/connection-strings'],
+  [`${HTTP}/body`]: ['http/json-object', 'http/create-pet', 'http/requests'],
+  [`${HTTP}/errors`]: ['http/create-pet', 'http/requests', 'http/order-of-checks', 'stores/failures'],
+  [`${HTTP}/pets`]: ['http/create-pet', 'http/list-pets', 'http/get-pet', 'http/idempotency', 'http/cache'],
+  [`${HTTP}/auth`]: ['http/auth', 'http/client-address', 'limits/limits'],
+  [`${TYPEORM}/pets`]: ['stores/sqlite', 'stores/key-expiry'],
+  [`${TYPEORM}/keys`]: ['stores/sqlite'],
+  [`${TYPEORM}/{batcher,executor,consequences}.ts`]: ['stores/batcher', 'stores/sqlite', 'stores/failures'],
+};
+
+const output = resolve('test-output/mutation');
+const modules = resolve(output, 'node_modules/@stryker-mutator');
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { stdio: 'inherit', env: { ...env, CI: 'true' } });
+  if (status !== 0) exit(status ?? 1);
+}
+
+run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--no-save', '--prefix', output, ...PACKAGES]);
+const wanted = argv.slice(2);
+for (const [part, tests] of Object.entries(PARTS)) {
+  if (wanted.length > 0 && !wanted.some((path) => part.startsWith(path))) continue;
+  const report = resolve(output, part.replaceAll(/\W+/g, '-'));
+  const config = {
+    mutate: [part.endsWith('.ts') ? part : `${part}/**/*.ts`, '!**/*.docs.ts'],
+    plugins: [resolve(modules, 'jest-runner/dist/src/index.js'), resolve('test/mutation-ignored.mjs')],
+    ignorers: ['wording'],
+    testRunner: 'jest',
+    testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
+    jest: {
+      configFile: 'jest.config.js',
+      // Jest names a file or a folder.
+      config: { testMatch: tests.map((path) => `<rootDir>/test/${path}{.spec.ts,/**/*.spec.ts}`) },
+    },
+    coverageAnalysis: 'perTest',
+    // What runs when a module is loaded is known to no test: each such change would need all tests.
+    ignoreStatic: !/domain|application/.test(part),
+    // Jest keeps the modules of all its runs.
+    maxTestRunnerReuse: 40,
+    concurrency: 2,
+    tempDirName: 'test-output/mutation/sandbox',
+    ignorePatterns: ['dist', 'test-output'],
+    incremental: true,
+    incrementalFile: `${report}.incremental.json`,
+    reporters: ['progress-append-only', 'clear-text', 'json', 'html'],
+    clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
+    jsonReporter: { fileName: `${report}.json` },
+    htmlReporter: { fileName: `${report}.html` },
+    // The types are stripped.
+    disableTypeChecks: false,
+  };
+  writeFileSync(`${report}.config.json`, JSON.stringify(config));
+  run('node', [resolve(modules, 'core/bin/stryker.js'), 'run', `${report}.config.json`]);
+}
