@@ -1,5 +1,5 @@
 // Changes the source in small ways, one at a time, and reports the changes that no unit test notices:
-// `npm run test:mutation`, or of some parts only: `npm run test:mutation -- src/domain src/settings`.
+// `npm run test:mutation`, or of some folders or files only: `npm run test:mutation -- src/domain src/adapters/http/auth/auth.guard.ts`.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -39,10 +39,12 @@ function run(command, args) {
 run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--no-save', '--prefix', output, ...PACKAGES]);
 const wanted = argv.slice(2);
 for (const [part, tests] of Object.entries(PARTS)) {
-  if (wanted.length > 0 && !wanted.some((path) => part.startsWith(path))) continue;
-  const report = resolve(output, part.replaceAll(/\W+/g, '-'));
+  const within = wanted.filter((path) => path.startsWith(`${part}/`));
+  if (wanted.length > 0 && within.length === 0 && !wanted.some((path) => part.startsWith(path))) continue;
+  const all = part.endsWith('.ts') ? part : `${part}/**/*.ts`;
+  const report = resolve(output, (within[0] ?? part).replaceAll(/\W+/g, '-'));
   const config = {
-    mutate: [part.endsWith('.ts') ? part : `${part}/**/*.ts`, '!**/*.docs.ts'],
+    mutate: [...(within.length > 0 ? within : [all]), '!**/*.docs.ts'],
     plugins: [resolve(modules, 'jest-runner/dist/src/index.js'), resolve('test/mutation-ignored.mjs')],
     ignorers: ['wording'],
     testRunner: 'jest',

@@ -59,9 +59,10 @@ describe('the client', () => {
       fc.property(ipv4, (bytes) => {
         const address = bytes.join('.');
         const inIpv6 = [MAPPED, NAT64].flatMap((prefix) => spellings([...prefix, ...bytes]));
-        for (const text of [address, ...inIpv6].flatMap(around))
-          expect([text, ofHeader(text)]).toEqual([text, address]);
-        for (const text of [address, ...inIpv6]) expect([text, ofPeer(text)]).toEqual([text, address]);
+        const texts = [address, ...inIpv6];
+        // One comparison: an expectation for each text takes seconds.
+        expect(texts.flatMap(around).filter((text) => ofHeader(text) !== address)).toEqual([]);
+        expect(texts.filter((text) => ofPeer(text) !== address)).toEqual([]);
       }),
       { numRuns: 200 },
     );
@@ -73,10 +74,9 @@ describe('the client', () => {
         fc.pre(!embedded(bytes));
         const client = ofPeer(groupsOf(bytes).join(':'));
         expect(client).toMatch(/^[0-9a-f:]+\/64$/);
-        for (const text of spellings(bytes)) {
-          expect([text, ofPeer(text)]).toEqual([text, client]);
-          for (const each of around(text)) expect([each, ofHeader(each)]).toEqual([each, client]);
-        }
+        const texts = spellings(bytes);
+        expect(texts.filter((text) => ofPeer(text) !== client)).toEqual([]);
+        expect(texts.flatMap(around).filter((text) => ofHeader(text) !== client)).toEqual([]);
       }),
       { numRuns: 200 },
     );
