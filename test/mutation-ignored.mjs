@@ -1,15 +1,18 @@
 // A plugin of Stryker: the kinds of code whose changes no test should notice.
 
-/** Calls whose arguments are texts for people: log lines, findings of `petstore check`, the OpenAPI document. */
+/** Calls whose arguments are for people: log lines, findings of `petstore check`, the OpenAPI document. */
 const TELLS = /^(?:log|warn|error|debug|verbose|fatal|ok|fail|Api\w+)$/;
+
+/** A text in English; keywords of SQL are capitals. */
+const SENTENCE = /\b[a-z]+,? [a-z]+,? [a-z]+\b/;
 
 function isWording({ node, parentPath }) {
   if (node.type === 'Decorator') return TELLS.test(node.expression.callee?.name ?? '');
-  if (!['StringLiteral', 'TemplateLiteral'].includes(node.type)) return false;
-  const { type, callee, arguments: given } = parentPath?.node ?? {};
-  if (!given?.includes(node)) return false;
-  const name = callee?.property?.name ?? callee?.name ?? '';
-  return type === 'NewExpression' ? /(?:Error|Unavailable|Taken|Identified)$/.test(name) : TELLS.test(name);
+  const text = node.type === 'StringLiteral' ? node.value : node.quasis?.map(({ value }) => value.raw).join('x');
+  if (text === undefined) return false;
+  const { callee, arguments: given } = parentPath?.node ?? {};
+  const isTold = given?.includes(node) && TELLS.test(callee?.property?.name ?? callee?.name ?? '');
+  return isTold || SENTENCE.test(text);
 }
 
 export const strykerPlugins = [

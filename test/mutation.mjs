@@ -22,11 +22,23 @@ const PARTS = {
   [`${HTTP}/body`]: ['http/json-object', 'http/create-pet', 'http/requests'],
   [`${HTTP}/errors`]: ['http/create-pet', 'http/requests', 'http/order-of-checks', 'stores/failures'],
   [`${HTTP}/pets`]: ['http/create-pet', 'http/list-pets', 'http/get-pet', 'http/idempotency', 'http/cache'],
-  [`${HTTP}/auth`]: ['http/auth', 'http/client-address', 'limits/limits'],
+  [`${HTTP}/auth`]: ['http/auth', 'http/get-pet', 'limits/limits'],
   [`${TYPEORM}/pets`]: ['stores/sqlite', 'stores/key-expiry'],
   [`${TYPEORM}/keys`]: ['stores/sqlite'],
-  [`${TYPEORM}/{batcher,executor,consequences}.ts`]: ['stores/batcher', 'stores/sqlite', 'stores/failures'],
+  [`${TYPEORM}/batcher.ts`]: ['stores/batcher'],
+  [`${TYPEORM}/executor.ts`]: ['stores/batcher', 'stores/sqlite'],
+  [`${TYPEORM}/consequences.ts`]: ['stores/batcher', 'stores/failures', 'stores/sqlite'],
 };
+
+/** The parts in this folder, or what it is of one. */
+function partsOf(path) {
+  const found = Object.entries(PARTS).flatMap(([part, tests]) => {
+    if (part.startsWith(path)) return [{ part, path: part, tests }];
+    return path.startsWith(`${part}/`) ? [{ part, path, tests }] : [];
+  });
+  if (found.length === 0) throw new Error(`${path} is in no part.`);
+  return found;
+}
 
 const output = resolve('test-output/mutation');
 const modules = resolve(output, 'node_modules/@stryker-mutator');
@@ -37,14 +49,10 @@ function run(command, args) {
 }
 
 run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--no-save', '--prefix', output, ...PACKAGES]);
-const wanted = argv.slice(2);
-for (const [part, tests] of Object.entries(PARTS)) {
-  const within = wanted.filter((path) => path.startsWith(`${part}/`));
-  if (wanted.length > 0 && within.length === 0 && !wanted.some((path) => part.startsWith(path))) continue;
-  const all = part.endsWith('.ts') ? part : `${part}/**/*.ts`;
-  const report = resolve(output, (within[0] ?? part).replaceAll(/\W+/g, '-'));
+for (const { part, path, tests } of argv.length > 2 ? argv.slice(2).flatMap(partsOf) : partsOf('')) {
+  const report = resolve(output, path.replaceAll(/\W+/g, '-'));
   const config = {
-    mutate: [...(within.length > 0 ? within : [all]), '!**/*.docs.ts'],
+    mutate: [path.endsWith('.ts') ? path : `${path}/**/*.ts`, '!**/*.docs.ts'],
     plugins: [resolve(modules, 'jest-runner/dist/src/index.js'), resolve('test/mutation-ignored.mjs')],
     ignorers: ['wording'],
     testRunner: 'jest',
@@ -56,7 +64,7 @@ for (const [part, tests] of Object.entries(PARTS)) {
     },
     coverageAnalysis: 'perTest',
     // What runs when a module is loaded is known to no test: each such change would need all tests.
-    ignoreStatic: !/domain|application/.test(part),
+    ignoreStatic: !['src/domain', 'src/application'].includes(part),
     // Jest keeps the modules of all its runs.
     maxTestRunnerReuse: 40,
     concurrency: 2,

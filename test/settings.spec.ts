@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { UsageError } from '../src/messages/usage-error.js';
 import {
+  databaseUrlOf,
   readConfiguredKeys,
   misspeltSettings,
   readSettings,
@@ -41,7 +42,7 @@ const baseUrl = (name: keyof Settings): Row => [
   },
   [
     ...['v1', '/v2', 'a.example/v1', 'ftp://a.example/v1', 'https://a.example/v1/', 'https://a.example/b?c/v1'],
-    ...['https://user:hunter2@a.example/v1', 'https://a.example:99999/v1', 'x'.repeat(100_000)],
+    ...['https://user:hunter2@a.example/v1', 'https://a.example:99999/v1', 'x:https://a/v1', 'x'.repeat(100_000)],
   ],
 ];
 
@@ -63,6 +64,15 @@ const TABLE: readonly Row[] = [
       'Memory:': { engine: 'memory' },
       'SQLITE:./~a%b$': { engine: 'sqlite', file: './~a%b$' },
       'sqlite:a~b.sqlite': { engine: 'sqlite', file: 'a~b.sqlite' },
+      'sqlite:/srv//a.sqlite': { engine: 'sqlite', file: '/srv//a.sqlite' },
+      'postgres://me:SQLITE:sqlite:"x@db/pets': { engine: 'postgres', password: 'SQLITE:sqlite:"x' },
+      'postgres://me@db:65535/pets?application_name=a@b': { port: 65535, parameters: { application_name: 'a@b' } },
+      'postgres://me@127.0.0.10/pets': { tls: { mode: 'allow' } },
+      'postgres://me@127.0.0.1.example/pets': { tls: { mode: 'prefer' } },
+      'postgres://me@not-localhost/pets': { tls: { mode: 'prefer' } },
+      'postgres://me@[::1]/pets?sslmode=verify-full': { tls: { mode: 'verify-full' } },
+      'postgres://me@db/pets?sslmode=require&sslrootcert=system': { tls: { mode: 'verify-full', ca: undefined } },
+      'mariadb://me@127.0.0.1/pets?ssl=require': { tls: { mode: 'require' } },
       'POSTGRES://me@db/pets?sslmode=Require&channel_binding=PREFER': { tls: { mode: 'require' } },
       'postgres://me@db/pets?ssl_min_protocol_version=tlsv1.3': { parameters: { ssl_min_protocol_version: 'TLSv1.3' } },
       'sqlite:data/a.sqlite\r\n': { engine: 'sqlite', file: 'data/a.sqlite' },
@@ -73,7 +83,9 @@ const TABLE: readonly Row[] = [
       ...['sqlite:~/hunter2', 'sqlite:~', 'sqlite:~me/hunter2', 'sqlite:$HOME/hunter2', 'sqlite:${HOME}/hunter2'],
       ...['sqlite:/srv/$USER/hunter2', 'sqlite:%USERPROFILE%\\hunter2', 'sqlite:-', 'sqlite:///~/$HOME/hunter2'],
       ...['memory', 'hunter2', 'sqlite:', 'sqlite::memory:', 'sqlite:file:a', 'sqlite://user:hunter2@host/db'],
-      ...['postgres://user:hunter2@', 'postgres://user:hunter2@host:99999/db'],
+      ...['postgres://user:hunter2@', 'postgres://user:hunter2@host:65536/db', 'postgres://user:hunter2@host:0/db'],
+      ...['postgres://user:hunter2@/db?host=a/b', 'sqlite:a\nhunter2'],
+      'postgres://user:hunter2@host/db?sslmode=disable&sslnegotiation=direct',
       ...['postgres://user:p?hunter2@host/db', 'postgres://user:hunter2%zz@host/db', 'mariadb://user:hunter2@host'],
       ...['postgres://user:hunter2@host/db?pool=0', 'postgres://user:hunter2@host/db?pool=2&pool=3'],
       ...['postgres://user:hunter2@host/db?ssl=require', 'postgres://user:hunter2@host/db?sslrootcert=/no/such/file'],
@@ -136,7 +148,10 @@ const TABLE: readonly Row[] = [
       'REDISS://me:Secret@[::1]:6390/15': 'rediss://me:Secret@[::1]:6390/15',
       'rediss://me:secret@[::1]:6390/15': 'rediss://me:secret@[::1]:6390/15',
     },
-    ['hunter2', 'redis:', '127.0.0.1:6379', 'http://user:hunter2@host', 'redis://user:hunter2@host/pets'],
+    [
+      ...['hunter2', 'redis:', '127.0.0.1:6379', 'http://user:hunter2@host', 'redis://user:hunter2@host/pets'],
+      ...['predis://host', 'redis://host/pets/1', 'redis://host/1x', 'redis://:hunter2%zz@host'],
+    ],
   ],
   [
     'LOG_LEVEL',
@@ -253,7 +268,7 @@ describe('the settings', () => {
     const parameters = findings({ DATABASE_URL: 'postgres://db/pets?user=hunter2&pool=2&password=hunter2' });
     expect(parameters[0]).toMatchObject({ state: 'ok', found: 'postgres://db/pets?user=…&pool=2&password=…' });
     // The parser of URLs ignores the space.
-    expect(JSON.stringify(findings({ DATABASE_URL: ' postgres://user:secret@db/pets' }))).not.toContain('secret');
+    expect(findings({ DATABASE_URL: ' postgres://user:secret@db/pets\n' })[0]?.found).toBe('postgres://db/pets');
   });
 
   it('are checked: a limit that a proxy makes common to all, and names that are nearly those of settings', () => {
@@ -261,6 +276,7 @@ describe('the settings', () => {
     expect(notOk({})).toEqual([]);
     const limited = { AUTH_FAILURE_LIMIT: '20', PUBLIC_BASE_URL: 'https://pets.example.com/v1' };
     expect(notOk(limited)).toMatchObject([{ state: 'warn', name: 'AUTH_FAILURE_LIMIT' }]);
+    expect(notOk({ PUBLIC_BASE_URL: limited.PUBLIC_BASE_URL })).toEqual([]);
     expect(notOk({ ...limited, TRUSTED_PROXIES: 'loopback' })).toEqual([]);
     expect(notOk({ ...limited, PUBLIC_BASE_URL: 'http://127.0.0.1:3000/v1' })).toEqual([]);
     expect(misspeltSettings({ RATELIMIT: '600', RATE_LIMIT: '600', HOME: '/root' })).toMatchObject([
@@ -270,8 +286,41 @@ describe('the settings', () => {
 
   it('have the certificate of the server verified if that of an authority is given', () => {
     const ca = '-----BEGIN CERTIFICATE-----';
-    const DATABASE_URL = `postgres://me@db/pets?sslmode=require&sslrootcert=${file(ca)}`;
-    expect(readSettings({ DATABASE_URL }).DATABASE_URL).toMatchObject({ tls: { mode: 'verify-ca', ca } });
+    const url = (parameters: string) => ({ DATABASE_URL: `postgres://me@db/pets?${parameters}` });
+    const tls = (parameters: string) => readSettings(url(parameters)).DATABASE_URL;
+    const path = file(ca);
+    expect(tls(`sslmode=require&sslrootcert=${path}`)).toMatchObject({ tls: { mode: 'verify-ca', ca } });
+    expect(tls(`sslrootcert=${path}`)).toMatchObject({ tls: { mode: 'verify-full', ca } });
+    const client = { cert: ca, key: ca, crl: ca };
+    expect(tls(`sslcert=${path}&sslkey=${path}&sslcrl=${path}`)).toMatchObject({ tls: { mode: 'prefer', ...client } });
+    expect(rejection(url(`sslkey=${file('hunter2')}`))).toMatch(/PEM file for its parameter sslkey; .* nothing in/);
+  });
+
+  it('may name a variable that has the URL of a database', () => {
+    const of = (given: string, text?: string) => {
+      if (text !== undefined) process.env.OLD_URL = text;
+      try {
+        return databaseUrlOf('--from', given);
+      } finally {
+        delete process.env.OLD_URL;
+      }
+    };
+    expect(of('OLD_URL', 'memory:')).toEqual({ name: 'OLD_URL', engine: 'memory' });
+    expect(of('sqlite:a')).toEqual({ name: '--from', engine: 'sqlite', file: 'a' });
+    expect(() => of('OLD_URL', 'hunter2')).toThrow(/^OLD_URL must begin with sqlite:/);
+    for (const given of ['hunter2', 'OLD_URL'])
+      expect(() => of(given)).toThrow(/^--from must be the URL of a database, or/);
+  });
+
+  it.each<[Record<string, string>, boolean]>([
+    [{}, false],
+    [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a' }, true],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a', OTEL_SDK_DISABLED: 'false' }, true],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_TRACES_EXPORTER: ' None' }, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_SDK_DISABLED: 'TRUE' }, false],
+  ])('ask for traces by the variables of OpenTelemetry: %j %s', (env, isTraced) => {
+    expect(readSettings(env).isTraced).toBe(isTraced);
   });
 
   it('read API keys from a file, one per line, without blank lines and comments, besides those of API_KEYS', () => {
@@ -280,6 +329,9 @@ describe('the settings', () => {
     for (const text of [others.join('\n'), `${comment}${others.join('\r\n')}\r\n\n#\n`, others.join()]) {
       expect(readConfiguredKeys(readSettings({ API_KEYS: first, API_KEYS_FILE: file(text) }))).toEqual(KEYS);
     }
+    const settings = readSettings({ API_KEYS_FILE: file(others.join()) });
+    file(first);
+    expect(readConfiguredKeys(settings)).toEqual([first]);
   });
 
   it('reject a file of API keys that is invalid, without repeating its content', () => {

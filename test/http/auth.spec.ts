@@ -49,6 +49,7 @@ describe('authentication', () => {
     ['Authorization: BearerToken ISSUED', FORM],
     ['Authorization: Bearer\tISSUED', FORM],
     ['Authorization: Bearer:ISSUED', FORM],
+    ['Authorization: No-Bearer ISSUED', FORM],
     ['X-API-Key: ISSUED', 'Send the API key as "Authorization: Bearer <API_KEY>", not as X-API-Key.'],
   ])('finds no key in "%s", and says what to send where', async (line, message) => {
     const response = await list(line);

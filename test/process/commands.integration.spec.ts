@@ -114,16 +114,11 @@ it('check prints warnings and a summary, and everything with --verbose', async (
 it('copy takes the names of variables, so that no list of processes shows a password', async () => {
   await addPets(folder().database, 2);
   writeFileSync(join(folder().path, '.env'), 'NEW_URL=sqlite:new.sqlite\n');
-  const copy = (from: string, to: string, variables: Record<string, string>) =>
-    folder().error(['copy', '--from', from, '--to', to], variables);
   const OLD_URL = 'sqlite:data/petstore.sqlite';
   const { out } = await folder().run(['copy', '--from', 'OLD_URL', '--to', 'NEW_URL'], { OLD_URL });
   expect(out).toContain('Copied 2 pets');
-  expect(await copy('OLD_URL', 'x', { OLD_URL: 'hunter2' })).toMatch(/^OLD_URL must begin with sqlite:/);
-  expect(await copy('OLD_URL', 'NEW_URL', { OLD_URL: 'memory:' })).toMatch(/^OLD_URL must not be memory:/);
-  expect(await copy('hunter2', 'NEW_URL', {})).toBe(
-    '--from must be the URL of a database, or the name of an environment variable with one.',
-  );
+  const copy = ['copy', '--from', 'OLD_URL', '--to', 'NEW_URL'];
+  expect(await folder().error(copy, { OLD_URL: 'memory:' })).toMatch(/^OLD_URL must not be memory:/);
 });
 
 it('openapi prints openapi.yaml, and opens no database', async () => {

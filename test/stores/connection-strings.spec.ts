@@ -183,6 +183,7 @@ const CONNECTION_STRINGS: readonly Row[] = [
   ['mysql2', 'mysql://root:password@localhost:3306/test', { engine: 'mariadb', tls: { mode: 'allow' } }],
   ['mysql2, a socket', 'mariadb://me@/pets?socket=/run/mysqld/mysqld.sock', { host: '/run/mysqld/mysqld.sock' }],
   ['Rails', 'mysql2://me:PASSWORD@localhost/pets', /must begin with/],
+  ['SQLite, in memory', 'sqlite::memory:', /must be sqlite:FILE/],
   ['Docker, a quoted file', '"postgres://me:PASSWORD@db.example/pets"', /without quotes/],
   ['a # in a password', 'postgres://me:PASS#WORD@db.example/pets', /not contain a #; write it as %23/],
   ['a / in a password', 'postgres://me:PASS/WORD@db.example/pets', /%2F, %3F and %40/],

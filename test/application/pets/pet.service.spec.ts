@@ -37,7 +37,7 @@ describe('PetService', () => {
     }
   }
 
-  it.each([1, 3, 100])('lists every pet once in pages of %d, newest first, while others are created', async (limit) => {
+  it.each([1, 3])('lists every pet once in pages of %d, newest first, while others are created', async (limit) => {
     const added = await add(9);
     const pages = await walk({ limit }, () => add(3));
     expect(pages.flat()).toEqual(added.toReversed());
