@@ -67,6 +67,8 @@ for (const { part, path, tests } of argv.length > 2 ? argv.slice(2).flatMap(part
     ignoreStatic: !['src/domain', 'src/application'].includes(part),
     // Jest keeps the modules of all its runs.
     maxTestRunnerReuse: 40,
+    // On a busy machine a slow test is no endless loop.
+    timeoutMS: 15_000,
     concurrency: 2,
     tempDirName: 'test-output/mutation/sandbox',
     ignorePatterns: ['dist', 'test-output'],

