@@ -1,8 +1,9 @@
 // Changes the source in small ways, one at a time, and reports the changes that no unit test notices:
-// `npm run test:mutation`, or of some folders or files only: `npm run test:mutation -- src/domain src/adapters/http/auth/auth.guard.ts`.
+// `npm run test:mutation`, or of some folders or files only: `npm run test:mutation -- src/domain src/settings/path.ts`.
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { argv, env, exit } from 'node:process';
 
 // The newest release that runs on Node 20.
@@ -13,11 +14,9 @@ const TYPEORM = 'src/adapters/persistence/typeorm';
 
 /** What is changed, and the unit tests that show it, the nearest ones: each file that runs costs seconds per change. */
 const PARTS = {
-  'src/domain': ['domain', 'application', 'http/list-pets'],
-  'src/application': [
-    ...['application', 'settings', 'cli/progress', 'cli/keys'],
-    ...['http/get-pet', 'http/list-pets', 'http/idempotency'],
-  ],
+  'src/domain': ['domain', 'application'],
+  'src/application': ['application', 'cli/keys', 'http/get-pet', 'http/list-pets', 'http/idempotency'],
+  'src/messages': ['messages', 'settings', 'cli/progress'],
   'src/settings': ['settings', 'stores/connection-strings'],
   [`${HTTP}/body`]: ['http/json-object', 'http/create-pet', 'http/requests'],
   [`${HTTP}/errors`]: ['http/create-pet', 'http/requests', 'http/order-of-checks', 'stores/failures'],
@@ -38,6 +37,17 @@ function partsOf(path) {
   });
   if (found.length === 0) throw new Error(`${path} is in no part.`);
   return found;
+}
+
+/** The hash of test files, and of those in folders. */
+function hashOf(tests) {
+  const hash = createHash('sha256');
+  for (const path of tests.map((each) => join('test', each))) {
+    const file = `${path}.spec.ts`;
+    const names = existsSync(file) ? [file] : readdirSync(path, { recursive: true }).map((name) => join(path, name));
+    for (const name of names.sort()) if (name.endsWith('.ts')) hash.update(readFileSync(name));
+  }
+  return hash.digest('hex').slice(0, 8);
 }
 
 const output = resolve('test-output/mutation');
@@ -64,7 +74,7 @@ for (const { part, path, tests } of argv.length > 2 ? argv.slice(2).flatMap(part
     },
     coverageAnalysis: 'perTest',
     // What runs when a module is loaded is known to no test: each such change would need all tests.
-    ignoreStatic: !['src/domain', 'src/application'].includes(part),
+    ignoreStatic: !['src/domain', 'src/messages'].includes(part),
     // Jest keeps the modules of all its runs.
     maxTestRunnerReuse: 40,
     // On a busy machine a slow test is no endless loop.
@@ -73,7 +83,8 @@ for (const { part, path, tests } of argv.length > 2 ? argv.slice(2).flatMap(part
     tempDirName: 'test-output/mutation/sandbox',
     ignorePatterns: ['dist', 'test-output'],
     incremental: true,
-    incrementalFile: `${report}.incremental.json`,
+    // Stryker would take a test for the same while its name is.
+    incrementalFile: `${report}.${hashOf(tests)}.json`,
     reporters: ['progress-append-only', 'clear-text', 'json', 'html'],
     clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
     jsonReporter: { fileName: `${report}.json` },

@@ -39,6 +39,7 @@ describe('PetService', () => {
 
   it.each([1, 3])('lists every pet once in pages of %d, newest first, while others are created', async (limit) => {
     const added = await add(9);
+    expect(added[0]).toEqual({ id: added[0]?.id, ...BELLA, status: 'available' });
     const pages = await walk({ limit }, () => add(3));
     expect(pages.flat()).toEqual(added.toReversed());
     for (const { length } of pages) {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { didYouMean, nearName, quoted } from '../../src/application/texts.js';
+import { didYouMean, nearName, quoted } from '../../src/messages/texts.js';
 
 it.each([
   ['status', 'status'],
