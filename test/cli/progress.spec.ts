@@ -5,6 +5,7 @@ import { type Amount, Progress } from '../../src/messages/progress.js';
 /** Progress of so many of two million rows, ten seconds after its begin. */
 function after10Seconds(done: number, amount?: Partial<Amount>): Progress {
   const progress = new Progress();
+  jest.advanceTimersByTime(7_000);
   progress.begin({ name: 'Copying', amount: { unit: 'rows', total: 2_000_000, ...amount }, ifInterrupted: '' });
   jest.advanceTimersByTime(10_000);
   void progress.advance(done);
