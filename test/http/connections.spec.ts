@@ -148,7 +148,7 @@ describe('pipelined requests', () => {
     const list = jest.spyOn(pets, 'list').mockImplementationOnce(() => {
       return new Promise((resolve) => (release = () => resolve({ pets: [] })));
     });
-    const check = jest.spyOn(pets, 'check');
+    const check = jest.spyOn(pets, 'ping');
     const connection = await Connection.send(service.port, bytes(get('/v1/pets?limit=77')));
     await until(() => release !== undefined);
     connection.write(bytes(rawRequest('GET /health/ready', [])));

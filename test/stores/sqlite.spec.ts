@@ -263,11 +263,11 @@ describe('a SQLite file', () => {
     const reason = `DATABASE_URL: "${at(`a${end}`)}" was moved, deleted or replaced`;
     for (const create of [() => pets.add(newPet()), () => pets.add(newPet(), idempotencyKey())])
       await expect(create()).rejects.toThrow(reason);
-    await expect(pets.check()).rejects.toThrow(DatabaseUnavailable);
+    await expect(pets.ping()).rejects.toThrow(DatabaseUnavailable);
     expect(await pets.find(pet.id)).toEqual(pet);
     moveBack();
     const after = await pets.add(newPet({ name: 'After' }));
-    await expect(pets.check()).resolves.toBeUndefined();
+    await expect(pets.ping()).resolves.toBeUndefined();
     // Only the first create after the move may be stored all the same.
     expect(after.pet.id).toBeLessThanOrEqual(pet.id + 2n);
     await close();

@@ -68,5 +68,5 @@ export abstract class PetRepository {
    * Resolves once the database has answered a query of the pets, for a readiness check; rejects if it does not within
    * 1.5 seconds. Concurrent calls share one query.
    */
-  abstract check(): Promise<void>;
+  abstract ping(): Promise<void>;
 }

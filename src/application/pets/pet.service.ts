@@ -65,9 +65,9 @@ export class PetService {
     return this.pets.version();
   }
 
-  /** See `PetRepository.check`. */
-  check(): Promise<void> {
-    return this.pets.check();
+  /** See `PetRepository.ping`. */
+  ping(): Promise<void> {
+    return this.pets.ping();
   }
 }
 

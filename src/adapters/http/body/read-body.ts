@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse } from 'content-type';
 import { quoted } from '../../../messages/texts.js';
 import { ApiError } from '../errors/api-error.js';
-import { MAX_BODY } from '../limits.js';
+import { MAX_BODY } from '../bounds.js';
 
 /**
  * Reads the JSON text of a request's body, empty if it has none. Rejects a body unless its headers declare

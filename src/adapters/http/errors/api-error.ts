@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ClientError } from '../../../application/errors.js';
 import { type HeaderList, sendJson } from '../json-response.js';
-import { MAX_NAMED } from '../limits.js';
+import { MAX_NAMED } from '../bounds.js';
 import { type ErrorCode, ERRORS, type FixedCode } from './error-code.js';
 
 /** When to retry while the service is not available, in seconds. */

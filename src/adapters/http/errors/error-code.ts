@@ -1,4 +1,4 @@
-import { MAX_BODY, MAX_HEAD, MAX_TARGET } from '../limits.js';
+import { MAX_BODY, MAX_HEAD, MAX_TARGET } from '../bounds.js';
 
 /**
  * The closed list of error codes: the HTTP status of each (RFC 9110, section 15; RFC 6585), and its message if that is

@@ -27,7 +27,7 @@ export class HealthController implements OnModuleDestroy {
   @Get('ready')
   async ready(): Promise<JsonResponse> {
     if (this.isStopping) throw new ApiError('service_unavailable', 'The service is shutting down.', RETRY_AFTER);
-    await this.pets.check();
+    await this.pets.ping();
     return OK;
   }
 }

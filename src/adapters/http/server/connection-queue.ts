@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { endOfTurn } from '../../runtime/event-loop.js';
 import { ApiError, sendError } from '../errors/api-error.js';
-import { LINGER_TIMEOUT, MAX_QUEUED } from '../limits.js';
+import { LINGER_TIMEOUT, MAX_QUEUED } from '../bounds.js';
 import { bufferAsText, type PetStoreRequest } from './request.js';
 import { PetStoreResponse } from './response.js';
 

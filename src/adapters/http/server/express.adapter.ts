@@ -5,7 +5,7 @@ import express from 'express';
 import type { Settings } from '../../../settings/settings.js';
 import { ApiError } from '../errors/api-error.js';
 import { type JsonResponse, sendJson } from '../json-response.js';
-import { HEAD_TIMEOUT, MAX_HEAD } from '../limits.js';
+import { HEAD_TIMEOUT, MAX_HEAD } from '../bounds.js';
 import { RequestContext } from '../request-context.js';
 import { clientAddress } from './client-address.js';
 import { ConnectionQueue } from './connection-queue.js';

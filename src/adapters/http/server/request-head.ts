@@ -1,5 +1,5 @@
 import { ApiError } from '../errors/api-error.js';
-import { MAX_TARGET } from '../limits.js';
+import { MAX_TARGET } from '../bounds.js';
 import type { PetStoreRequest } from './request.js';
 
 /** The value of a Host header: a host, which may be empty, and a port (RFC 3986, section 3.2.2). */

@@ -1,6 +1,6 @@
 import { ServerResponse } from 'node:http';
 import express from 'express';
-import { MAX_BODY } from '../limits.js';
+import { MAX_BODY } from '../bounds.js';
 import type { PetStoreRequest } from './request.js';
 
 // eslint-disable-next-line no-restricted-syntax -- the prototype is set below, which TypeScript cannot know

@@ -49,7 +49,7 @@ export class MemoryPetRepository extends PetRepository {
     return this.pets.length;
   }
 
-  check(): Promise<void> {
+  ping(): Promise<void> {
     return Promise.resolve();
   }
 

@@ -18,7 +18,7 @@ export class TypeOrmPetRepository extends PetRepository {
   private readonly finds: Batcher<bigint, Pet | undefined>;
   private readonly lists: Batcher<PetQuery, readonly Pet[]>;
   private readonly expiry: KeyExpiry;
-  private checking: Promise<void> | undefined;
+  private pinging: Promise<void> | undefined;
 
   /** `report` receives sentences for the log. */
   constructor(
@@ -58,8 +58,8 @@ export class TypeOrmPetRepository extends PetRepository {
     return this.executor.database.version();
   }
 
-  check(): Promise<void> {
-    return (this.checking ??= this.ask().finally(() => (this.checking = undefined)));
+  ping(): Promise<void> {
+    return (this.pinging ??= this.ask().finally(() => (this.pinging = undefined)));
   }
 
   /** Ends what it does periodically. */
