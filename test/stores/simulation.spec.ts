@@ -132,7 +132,9 @@ class SimulatedServer {
   };
 
   private execute(sql: string, [first]: unknown[]): unknown[] {
-    if (sql.includes('INSERT INTO pet')) return (JSON.parse(first as string) as Row[]).map((sent) => this.insert(sent));
+    // In any order, as SQL allows: the latest first.
+    if (sql.includes('INSERT INTO pet'))
+      return (JSON.parse(first as string) as Row[]).map((sent) => this.insert(sent)).reverse();
     if (sql.startsWith('SELECT setval')) return [];
     const lifetime = /requested_at <= .*- (\d+)/.exec(sql)?.[1];
     if (lifetime !== undefined)

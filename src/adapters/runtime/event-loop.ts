@@ -3,7 +3,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 /*
  * Requests that arrive together share what they cost: with 32 clients this gives at least a third more responses per
  * second, cached ones included. What waits for the end of a turn of the event loop goes on in the order in which it
- * began to wait, and this is the sequence:
+ * began to wait, and this is the sequence, which `test/runtime/event-loop.spec.ts` checks:
  *
  * turn 1      Node reads requests from its sockets. The queue of a connection holds each until the end of the turn.
  * its end     All of them are handled. The first that asks for the version of the database has it read; from then on

@@ -147,8 +147,8 @@ export async function createPets(manager: EntityManager, creates: readonly Creat
   if (rows.length < sent.length)
     throw new RowsDiscarded(`${rows.length} of ${sent.length} rows were stored: a trigger or a rule discards some.`);
   const stored = new Map(rows.map((row) => [row.request_key, row]));
-  // RETURNING may list them in any order; ids ascend in that of the INSERT. A row whose key had expired returns without
-  // it, too, but with `replays` above 0.
+  // RETURNING may list them in any order, as `test/stores/simulation.spec.ts` does; ids ascend in that of the INSERT. A
+  // row whose key had expired returns without it, too, but with `replays` above 0.
   const isNewWithoutKey = (row: CreatedRow) => row.request_key === null && Number(row.replays) === 0;
   const ids = rows
     .filter(isNewWithoutKey)
