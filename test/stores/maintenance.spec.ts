@@ -24,6 +24,7 @@ import { openStoreAt, sqlite } from '../support/stores.js';
 import { backup, checkStore, copy, restore } from './maintenance.js';
 import { describeCheck, describeCopy } from './maintenance.contract.js';
 import { newPet } from '../support/pets.js';
+import { petstore } from '../cli/command.js';
 import { fileOf, rawQuery } from './raw-query.js';
 
 describeCopy(sqlite, sqlite);
@@ -45,6 +46,25 @@ it('a copy of a database into itself is rejected', async () => {
   const path = fileOf(url);
   await expect(copy(url, `sqlite:${dirname(path)}/./${basename(path)}`)).rejects.toThrow('must be two databases');
   await remove();
+});
+
+it('a fault of the program ends check, which shows its stack, and is no finding', async () => {
+  const { url, remove } = await sqlite.create();
+  jest.spyOn(fs, 'statfsSync').mockImplementationOnce(() => {
+    throw new TypeError('A fault.');
+  });
+  await expect(checkStore(url)).rejects.toThrow(TypeError);
+  await remove();
+});
+
+it('migrate lists what it has applied before a migration that fails', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'petstore-')), 'pets.sqlite');
+  await rawQuery(`sqlite:${file}`, 'CREATE TABLE other (id integer)');
+  await rawQuery(`sqlite:${file}`, 'CREATE INDEX api_key_active_name ON other (id)');
+  const { code, out, err } = await petstore('migrate', `sqlite:${file}`);
+  expect([code, out]).toEqual([1, 'Applied CreateTables1795132800000.\n']);
+  expect(err).toContain('api_key_active_name');
+  rmSync(dirname(file), { recursive: true });
 });
 
 it('check does not change the journal mode of a file', async () => {

@@ -73,7 +73,7 @@ export function keyPrefix(text: string): string {
 /** What may be an issued key, a damaged one too, also with its `_` percent-encoded. */
 const MAYBE_KEY = /pets(?:_|%(?:25)*5f)[0-9a-z]{20,}/gi;
 
-/** A text that may leave the process, for it may repeat what a client has sent: what may be an issued key is masked. */
+/** Masks whatever may be an issued key in a text that repeats what a client has sent, before it leaves the process. */
 export function maskKeys(text: string): string {
   return text.replace(MAYBE_KEY, `${KEY_MARK}***`);
 }

@@ -93,7 +93,7 @@ export class Database {
     return running;
   }
 
-  /** What requests are told of an error; the log says which database it is and what it has said. */
+  /** The error with which a request fails; its message, for the log, names the database and repeats what that said. */
   unavailable(error: unknown): DatabaseUnavailable {
     return new DatabaseUnavailable(failureMessage(this.url, error));
   }

@@ -56,7 +56,7 @@ export async function inspectDatabase(url: DatabaseUrl, timeout: number): Promis
     const { findings, validKeys } = await withDataSourceAt(url, (source) => inspect(source, url), timeout);
     return { findings: [...findings, ...disk], validKeys };
   } catch (error) {
-    // What the operator can mend; a fault of the program is thrown, for it has to be shown with its stack.
+    // The operator can mend these. Any other error is a fault of the program, which `main.ts` prints with its stack.
     if (!(error instanceof UsageError || error instanceof DatabaseUnavailable || 'syscall' in (error as Error)))
       throw error;
     return { findings: [fail('database', (error as Error).message)] };
