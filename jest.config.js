@@ -17,5 +17,6 @@ export default {
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
   // Much of the time passes in waiting, for timeouts and for processes to start and stop.
   maxWorkers: Math.ceil(1.5 * availableParallelism()),
-  testTimeout: 20_000,
+  // Ends what hangs; a busy machine takes several times as long as a quiet one.
+  testTimeout: 60_000,
 };

@@ -122,7 +122,7 @@ async function stop(): Promise<void> {
 
 beforeAll(() => {
   program = buildProgram();
-}, 60_000);
+});
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'petstore-blocks-'));

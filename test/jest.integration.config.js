@@ -10,5 +10,5 @@ export default {
   testPathIgnorePatterns: [],
   // Even more of the time passes in waiting.
   maxWorkers: 2 * availableParallelism(),
-  testTimeout: 60_000,
+  testTimeout: 300_000,
 };

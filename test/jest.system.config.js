@@ -6,5 +6,5 @@ export default {
   globals: { tier: 'system' },
   testMatch: ['<rootDir>/test/**/*.system.spec.ts'],
   maxWorkers: 1,
-  testTimeout: 300_000,
+  testTimeout: 600_000,
 };

@@ -51,7 +51,7 @@ describe('the packed client', () => {
   beforeAll(() => {
     client = new PackedClient();
     client.install('typescript@5', '@types/node@20', 'publint@0.3.25', '@arethetypeswrong/cli@0.18.5');
-  }, 120_000);
+  });
 
   afterAll(() => client.remove());
 

@@ -8,7 +8,7 @@ const service = Service.forSuite();
 
 beforeAll(() => {
   client = new PackedClient();
-}, 120_000);
+});
 
 afterAll(() => client.remove());
 

@@ -8,7 +8,7 @@ describe('a PostgreSQL under Patroni with synchronous_mode, behind HAProxy', () 
 
   beforeAll(async () => {
     cluster = await PatroniCluster.start();
-  }, 120_000);
+  });
 
   afterAll(() => cluster?.remove());
 

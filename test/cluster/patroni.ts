@@ -5,7 +5,7 @@ import { until } from '../support/working-folder.js';
 import { ask } from './instances.js';
 
 /** How long the cluster may take to have a primary, or one with its standby, in milliseconds. */
-const PROMOTION = 60_000;
+const PROMOTION = 120_000;
 
 const PASSWORD = 'password-of-the-cluster-test';
 

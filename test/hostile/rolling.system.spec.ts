@@ -37,7 +37,7 @@ let store: TestStore;
 
 beforeEach(() => {
   folder = new WorkingFolder(buildProgram());
-}, 120_000);
+});
 
 afterEach(async () => {
   await folder.remove();
@@ -114,7 +114,7 @@ describe('a newer build, which has one migration more', () => {
 
   beforeEach(() => {
     newer = new WorkingFolder(buildOther('newer', addMigration));
-  }, 120_000);
+  });
 
   afterEach(async () => {
     await newer.remove();

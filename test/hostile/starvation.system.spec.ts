@@ -79,7 +79,7 @@ describe.each([1, 2])('a service of %i process(es)', (workers) => {
   beforeEach(async () => {
     service = await ServiceUnderAttack.start(workers);
     for (let i = 0; i < 100; i++) await service.ask(post('a'.repeat(250)));
-  }, 120_000);
+  });
 
   afterEach(async () => {
     try {

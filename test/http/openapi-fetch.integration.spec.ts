@@ -85,7 +85,7 @@ describe('a client made of openapi.yaml by openapi-typescript and openapi-fetch'
         types: ['node'],
       },
     );
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await service.stop();

@@ -100,8 +100,9 @@ export function describeTraces(kind: StoreKind): void {
       const [query] = below(span).filter(({ name }) => name === 'INSERT pet') as [CollectedSpan];
       const attributes = { 'db.system.name': kind.name.toLowerCase() };
       expect(query).toMatchObject({ kind: 'CLIENT', isError: false, attributes });
-      expect(query.start).toBeGreaterThanOrEqual(span.start - 1);
-      expect(query.end).toBeLessThanOrEqual(span.end + 1);
+      // Each takes its start from the wall clock, in milliseconds, which the system adjusts meanwhile.
+      expect(query.start).toBeGreaterThanOrEqual(span.start - 50);
+      expect(query.end).toBeLessThanOrEqual(span.end + 50);
     });
 
     it.each([

@@ -23,7 +23,7 @@ describe('the packed program, installed where its sources are not', () => {
     folder = mkdtempSync(join(tmpdir(), 'petstore-package-'));
     const tarball = run('npm', 'pack', '--silent', program).trim();
     run('npm', 'install', '--silent', '--ignore-scripts', '--global', '--prefix', folder, tarball);
-  }, 120_000);
+  });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -50,7 +50,7 @@ describe('the packed program, installed where its sources are not', () => {
     const results = commands.map((path) => spawnSync('node', [path], { env, encoding: 'utf8' }));
     const message = /^petstore needs Node \^20\.19\.0 \|\| .*; this is 18\.\d+\.\d+\.\n$/;
     for (const result of results) expect(result).toMatchObject({ status: 1, stderr: expect.stringMatching(message) });
-  }, 60_000);
+  });
 
   // On the newest one all tests of `npm test` run in CI.
   it.each(['20', '22', '24'])(

@@ -224,7 +224,7 @@ export class RunningService {
 }
 
 /** Resolves once the condition holds; rejects after so many milliseconds. */
-export async function until(condition: () => boolean | Promise<boolean>, timeout = 30_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, timeout = 60_000): Promise<void> {
   const end = performance.now() + timeout;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`Not within ${timeout} ms: ${condition.toString()}`);
