@@ -18,7 +18,7 @@ const PARTS = {
   'src/application': ['application', 'cli/keys', 'http/get-pet', 'http/list-pets', 'http/idempotency'],
   'src/messages': ['messages', 'settings', 'cli/progress'],
   'src/settings': ['settings', 'stores/connection-strings'],
-  [`${HTTP}/body`]: ['http/json-object', 'http/create-pet', 'http/requests'],
+  [`${HTTP}/body`]: ['http/json-object', 'http/create-pet', 'http/requests', 'http/protocol'],
   [`${HTTP}/errors`]: ['http/create-pet', 'http/requests', 'http/order-of-checks', 'stores/failures'],
   [`${HTTP}/pets`]: ['http/create-pet', 'http/list-pets', 'http/get-pet', 'http/idempotency', 'http/cache'],
   [`${HTTP}/auth`]: ['http/auth', 'http/get-pet', 'limits/limits'],

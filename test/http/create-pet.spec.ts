@@ -83,7 +83,7 @@ describe('fields', () => {
     const faults = [
       ['"status":"lost"', 'status must be'],
       ['"colour":1', '"colour" is not'],
-      ['"categoryId":1.5', 'categoryId must be'],
+      ['"categoryId":1.5', 'categoryId must be an integer from -9223372036854775808 to 9223372036854775807, not 1.5.'],
       ['"status":"sold"', 'status must be given once'],
       ['', 'name is required'],
     ] as const;

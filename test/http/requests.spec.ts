@@ -43,12 +43,17 @@ describe('Content-Type', () => {
     'application/json, text/plain',
     'application/json; charset=iso-8859-1',
     'application/json; charset=utf-16',
+    'application/json; charset=utf-8x',
+    'application/json; charset=xutf-8',
     'application/json; charset=',
     '',
     'application/json\nContent-Type: text/plain',
   ])('may not be %j', async (type) => {
     const response = await post([`Content-Type: ${type}`]);
-    expectError(response, 'unsupported_media_type');
+    const { message } = expectError(response, 'unsupported_media_type');
+    expect(message).toContain(
+      type === '' ? '; it is missing.' : `; not ${JSON.stringify(type.replace('\nContent-Type:', ','))}`,
+    );
     expect(response.header('Accept')).toBe('application/json');
   });
 

@@ -22,8 +22,9 @@ export function jsonMembers(text: string): Member[] {
     const [where = ''] = / at position \d+/.exec((error as Error).message) ?? [];
     throw new ApiError('invalid_json', `The body is not valid JSON (RFC 8259)${where}.`);
   }
-  const tokens = text.match(TOKEN) ?? [];
-  const [first = ''] = tokens;
+  // A text that is JSON has at least one.
+  const tokens = text.match(TOKEN) as [string, ...string[]];
+  const [first] = tokens;
   if (first !== '{') {
     throw new ApiError('invalid_body', `The body must be a JSON object, not ${describeValue(first)}.`);
   }
