@@ -19,7 +19,10 @@ const PARTS = {
   'src/messages': ['messages', 'settings', 'cli/progress'],
   'src/settings': ['settings', 'stores/connection-strings'],
   [`${HTTP}/body`]: ['http/json-object', 'http/create-pet', 'http/requests', 'http/protocol'],
-  [`${HTTP}/errors`]: ['http/create-pet', 'http/requests', 'http/order-of-checks', 'stores/failures'],
+  [`${HTTP}/errors`]: [
+    ...['http/create-pet', 'http/auth', 'http/idempotency', 'http/list-pets', 'http/get-pet', 'http/protocol'],
+    ...['http/health-and-docs', 'observability/log'],
+  ],
   [`${HTTP}/pets`]: ['http/create-pet', 'http/list-pets', 'http/get-pet', 'http/idempotency', 'http/cache'],
   [`${HTTP}/auth`]: ['http/auth', 'http/get-pet', 'limits/limits'],
   [`${TYPEORM}/pets`]: ['stores/sqlite', 'stores/key-expiry'],

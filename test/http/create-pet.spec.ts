@@ -98,7 +98,7 @@ describe('fields', () => {
   it('names at most ten faults and counts the others', async () => {
     const unknown = (count: number) => Array.from({ length: count }, (_, i) => `"x${i}":1`).join();
     expect(await rejected(withMember(unknown(10)), 'unknown_field')).toMatch(/"x9" is not [^.]*\.$/);
-    expect(await rejected(withMember(unknown(22)), 'unknown_field')).toMatch(/"x9" is not [^.]*\. .*and 12 more\.$/);
+    expect(await rejected(withMember(unknown(22)), 'unknown_field')).toMatch(/"x9" is not [^.]*\. … and 12 more\.$/);
     const long = await rejected(withMember(`"${'x'.repeat(60_000)}":1`), 'unknown_field');
     expect(long.length).toBeLessThan(200);
   });
