@@ -1,4 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { NAME_MAX_LENGTH } from '../../src/domain/pets/pet.js';
 import { textFault } from '../../src/domain/text.js';
 import { openStoreAt, sqlite } from '../support/stores.js';
@@ -87,4 +91,35 @@ it.each([
 ])('petstore backup and restore are for SQLite, and on %s name %s', async (url, named) => {
   for (const line of ['backup a', 'restore a'])
     expect(await run(line, url)).toMatchObject({ code: 1, out: '', err: expect.stringContaining(named) });
+});
+
+describe('a command that reads or writes a file', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'petstore-files-'));
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    await run('migrate', `sqlite:${folder}/pets.sqlite`);
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it.each([
+    ...['backup /dev/stdout', 'backup /dev/null', 'backup DIR/pipe', 'backup DIR', 'restore DIR/pipe'],
+    ...['restore /dev/null', 'restore DIR', 'copy --from sqlite:DIR/pipe --to sqlite:DIR/b.sqlite'],
+  ])('rejects what is no regular file: %s', async (line) => {
+    const rejected = await run(line.replaceAll('DIR', folder), `sqlite:${folder}/pets.sqlite`);
+    expect(rejected).toMatchObject({ code: 1, out: '', err: expect.stringContaining('regular file') });
+    expect(readdirSync(folder).filter((name) => !name.startsWith('pets.sqlite'))).toEqual(['pipe']);
+  });
+
+  it.each([
+    ...['backup -', 'restore -', 'copy --from sqlite:- --to sqlite:b.sqlite'].map((line) => [line, 'not -']),
+    ...['backup ~/a', 'restore $HOME/a', 'copy --from sqlite:~/a --to sqlite:b.sqlite'].map((line) => [
+      line,
+      'in full',
+    ]),
+  ])('rejects what is no path: %s', async (line = '', message) => {
+    expect(await run(line)).toMatchObject({ code: 1, out: '', err: expect.stringContaining(message ?? '') });
+  });
 });

@@ -170,15 +170,14 @@ describe('a command', () => {
       const command = `"${process.execPath}" "${join(program, 'src', 'main.js')}" ${line}`;
       return spawnSync('bash', ['-o', 'pipefail', '-c', command], { cwd: path, env, encoding: 'utf8' });
     };
-    for (const command of ['keys create --name till', 'keys create --name till --quiet', 'keys rotate shop']) {
-      // A full disk, a pipe whose reader has gone, what discards everything, and nothing at all.
-      for (const output of ['>/dev/full', '| true', '>/dev/null', '>&-']) {
-        const { status, stderr } = run(`${command} ${output}`);
-        const message = expect.stringMatching(/^The new key could not be printed: nothing was changed\.$/m);
-        expect([command, output, status, stderr]).toEqual([command, output, 1, message]);
-        expect(await folder().output('keys', 'list', '--json')).toBe(before);
-      }
+    // A full disk, a pipe whose reader has gone, what discards everything, and nothing at all.
+    const outputs = ['>/dev/full', '| true', '>/dev/null', '>&-'].map((output) => `keys create --name till ${output}`);
+    for (const line of [...outputs, 'keys create --name till --quiet >/dev/full', 'keys rotate shop >/dev/full']) {
+      const { status, stderr } = run(line);
+      const message = expect.stringMatching(/^The new key could not be printed: nothing was changed\.$/m);
+      expect([line, status, stderr]).toEqual([line, 1, message]);
     }
+    expect(await folder().output('keys', 'list', '--json')).toBe(before);
     const service = await folder().serve();
     expect((await service.send(old)).status).toBe(200);
     expect(await service.end('SIGTERM')).toBe(0);
@@ -219,17 +218,9 @@ describe('a command', () => {
       expect(await told(line)).toEqual([line, `Database: ${path}\n`]);
   });
 
-  it('that reads or writes a file rejects what is none, in one line', async () => {
-    await folder().output('migrate');
+  it('rejects a database that is no regular file', async () => {
     execFileSync('mkfifo', [join(folder().path, 'pipe')]);
-    for (const line of ['backup /dev/stdout', 'backup /dev/null', 'backup pipe', 'backup data', 'restore pipe'])
-      expect([line, await folder().error(line.split(' '))]).toEqual([line, expect.stringContaining('regular file')]);
-    for (const line of ['restore /dev/null', 'restore data', 'copy --from sqlite:pipe --to sqlite:b.sqlite'])
-      expect([line, await folder().error(line.split(' '))]).toEqual([line, expect.stringContaining('regular file')]);
-    for (const line of ['backup -', 'restore -', 'copy --from sqlite:- --to sqlite:b.sqlite'])
-      expect([line, await folder().error(line.split(' '))]).toEqual([line, expect.stringContaining('not -')]);
-    for (const line of ['backup ~/a', 'restore $HOME/a', 'copy --from sqlite:~/a --to sqlite:b.sqlite'])
-      expect([line, await folder().error(line.split(' '))]).toEqual([line, expect.stringContaining('in full')]);
+    mkdirSync(join(folder().path, 'data'));
     for (const url of ['sqlite:pipe', 'sqlite:data', 'sqlite:/dev/null'])
       for (const args of [['serve'], ['migrate']])
         expect(await folder().error(args, { DATABASE_URL: url })).toContain('no regular file');
