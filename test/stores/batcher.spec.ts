@@ -8,7 +8,7 @@ import { Executor } from '../../src/adapters/persistence/typeorm/executor.js';
 import { laterTurn } from '../support/fresh-store.js';
 
 /** Runs all work on no database; `batches` receives the deadline of each. */
-function executorWith(batches: unknown[] = [], isServer = false): Executor {
+function executorWith(batches: unknown[] = [], isServer = false, MAX_WAITING = 1_000): Executor {
   const database = {
     dialect: { isServer },
     run: (_kind: string, work: (manager: undefined) => Promise<unknown[]>, deadline: number) => {
@@ -17,7 +17,7 @@ function executorWith(batches: unknown[] = [], isServer = false): Executor {
     },
     logFailure: () => undefined,
   };
-  return new Executor(database as unknown as Database, { STATEMENT_TIMEOUT: 60_000, MAX_WAITING: 1_000 });
+  return new Executor(database as unknown as Database, { STATEMENT_TIMEOUT: 60_000, MAX_WAITING });
 }
 
 /** More than a batch waits for others. */
@@ -35,12 +35,14 @@ it('a batch rejects items past their deadline, and has the latest of deadlines w
   const [earlier, later, other] = [now + 9_000, now + 9_999, now + 10_500];
   const batches: unknown[] = [];
   const read = (_manager: unknown, items: readonly string[]) => Promise.resolve(items);
-  const batcher = batcherOf(read, batches);
+  const batcher = batcherOf(read, batches, false, 4);
   const deadlines = [now - 1, earlier, later, other];
   const [late, ...results] = deadlines.map((deadline) => batcher.add(String(deadline), deadline));
   await expect(late).rejects.toThrow(DatabaseUnavailable);
   expect(await Promise.all(results)).toEqual(deadlines.slice(1).map(String));
   expect(batches).toEqual([later, other]);
+  // None of them waits any longer.
+  expect(await Promise.all([...'abcd'].map((item) => batcher.add(item)))).toEqual([...'abcd']);
 });
 
 it.each([
@@ -84,13 +86,13 @@ it('a batch has 256 items, and the trace of the first', async () => {
   ]);
 });
 
-it('a batch that fails in any way leaves the next one to run', async () => {
-  const batcher = batcherOf((_manager, items: readonly number[]) => Promise.resolve(items));
+it('a batch that fails in any way, or finds nothing left, leaves the next one to run', async () => {
+  const batcher = batcherOf((_manager, items: readonly number[]) => Promise.resolve(items), [], true);
   jest.spyOn(AsyncResource.prototype, 'runInAsyncScope').mockImplementationOnce(() => {
     throw new Error('A hook of the runtime failed.');
   });
   await expect(batcher.add(1)).rejects.toThrow('A hook of the runtime failed.');
-  expect(await batcher.add(2)).toBe(2);
+  for (let i = 0; i < 3; i++) expect(await Promise.all([batcher.add(i), batcher.add(-i)])).toEqual([i, -i]);
 });
 
 it('a batch that an item fails is halved until that item fails alone, and no half waits for the other', async () => {
