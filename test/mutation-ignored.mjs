@@ -8,7 +8,7 @@ const SENTENCE = /\b[a-z]+,? [a-z]+,? [a-z]+\b/;
 
 function isWording({ node, parentPath }) {
   if (node.type === 'Decorator') return TELLS.test(node.expression.callee?.name ?? '');
-  const text = node.type === 'StringLiteral' ? node.value : node.quasis?.map(({ value }) => value.raw).join('x');
+  const text = node.type === 'StringLiteral' ? node.value : node.quasis?.map(({ value }) => value.raw).join('0');
   if (text === undefined) return false;
   const { callee, arguments: given } = parentPath?.node ?? {};
   const isTold = given?.includes(node) && TELLS.test(callee?.property?.name ?? callee?.name ?? '');

@@ -1,8 +1,8 @@
-// Changes the source in small ways, one at a time, and reports the changes that no unit test notices:
+// Changes the source in small ways, one at a time, and reports what none of the nearest unit tests notices:
 // `npm run test:mutation`, or of some folders or files only: `npm run test:mutation -- src/domain src/settings/path.ts`.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { argv, env, exit } from 'node:process';
 
@@ -29,10 +29,10 @@ const PARTS = {
   [`${TYPEORM}/keys`]: ['stores/sqlite'],
   [`${TYPEORM}/batcher.ts`]: ['stores/batcher'],
   [`${TYPEORM}/executor.ts`]: ['stores/batcher', 'stores/sqlite'],
-  [`${TYPEORM}/consequences.ts`]: ['stores/batcher', 'stores/failures', 'stores/sqlite'],
+  [`${TYPEORM}/consequences.ts`]: ['stores/consequences', 'stores/batcher'],
 };
 
-/** The parts in this folder, or what it is of one. */
+/** The parts in this folder; within a part, the path with the tests of that part. */
 function partsOf(path) {
   const found = Object.entries(PARTS).flatMap(([part, tests]) => {
     if (part.startsWith(path)) return [{ part, path: part, tests }];
@@ -42,14 +42,11 @@ function partsOf(path) {
   return found;
 }
 
-/** The hash of test files, and of those in folders. */
-function hashOf(tests) {
+/** The hash of everything that a test may import. */
+function hashOfTests() {
   const hash = createHash('sha256');
-  for (const path of tests.map((each) => join('test', each))) {
-    const file = `${path}.spec.ts`;
-    const names = existsSync(file) ? [file] : readdirSync(path, { recursive: true }).map((name) => join(path, name));
-    for (const name of names.sort()) if (name.endsWith('.ts')) hash.update(readFileSync(name));
-  }
+  const names = readdirSync('test', { recursive: true }).filter((name) => name.endsWith('.ts'));
+  for (const name of names.sort()) hash.update(readFileSync(join('test', name)));
   return hash.digest('hex').slice(0, 8);
 }
 
@@ -72,7 +69,7 @@ for (const { part, path, tests } of argv.length > 2 ? argv.slice(2).flatMap(part
     testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
     jest: {
       configFile: 'jest.config.js',
-      // Jest names a file or a folder.
+      // A test of `PARTS` is a file or a folder.
       config: { testMatch: tests.map((path) => `<rootDir>/test/${path}{.spec.ts,/**/*.spec.ts}`) },
     },
     coverageAnalysis: 'perTest',
@@ -87,7 +84,7 @@ for (const { part, path, tests } of argv.length > 2 ? argv.slice(2).flatMap(part
     ignorePatterns: ['dist', 'test-output'],
     incremental: true,
     // Stryker would take a test for the same while its name is.
-    incrementalFile: `${report}.${hashOf(tests)}.json`,
+    incrementalFile: `${report}.${hashOfTests()}.json`,
     reporters: ['progress-append-only', 'clear-text', 'json', 'html'],
     clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
     jsonReporter: { fileName: `${report}.json` },

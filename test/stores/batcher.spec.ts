@@ -1,21 +1,27 @@
 import { expect, it, jest } from '@jest/globals';
-import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Batcher } from '../../src/adapters/persistence/typeorm/batcher.js';
+import { DIALECTS } from '../../src/adapters/persistence/typeorm/dialects/dialects.js';
 import { RowsDiscarded } from '../../src/adapters/persistence/typeorm/failures.js';
-import { DatabaseUnavailable, IdempotencyInProgress } from '../../src/application/errors.js';
+import { QueryFailedError } from 'typeorm';
+import { DatabaseUnavailable, IdempotencyInProgress, IdempotencyKeyReused } from '../../src/application/errors.js';
 import type { Database } from '../../src/adapters/persistence/typeorm/database.js';
 import { Executor } from '../../src/adapters/persistence/typeorm/executor.js';
 import { laterTurn } from '../support/fresh-store.js';
 
+/** Why the database was unavailable. */
+const logged: string[] = [];
+
 /** Runs all work on no database; `batches` receives the deadline of each. */
 function executorWith(batches: unknown[] = [], isServer = false, MAX_WAITING = 1_000): Executor {
   const database = {
-    dialect: { isServer },
+    dialect: isServer ? DIALECTS.postgres : DIALECTS.sqlite,
     run: (_kind: string, work: (manager: undefined) => Promise<unknown[]>, deadline: number) => {
       batches.push(deadline);
       return work(undefined);
     },
-    logFailure: () => undefined,
+    unavailable: ({ message }: Error) => new DatabaseUnavailable(message),
+    logFailure: ({ message }: DatabaseUnavailable) => logged.push(message),
   };
   return new Executor(database as unknown as Database, { STATEMENT_TIMEOUT: 60_000, MAX_WAITING });
 }
@@ -41,8 +47,10 @@ it('a batch rejects items past their deadline, and has the latest of deadlines w
   await expect(late).rejects.toThrow(DatabaseUnavailable);
   expect(await Promise.all(results)).toEqual(deadlines.slice(1).map(String));
   expect(batches).toEqual([later, other]);
-  // None of them waits any longer.
-  expect(await Promise.all([...'abcd'].map((item) => batcher.add(item)))).toEqual([...'abcd']);
+  // None of them waits any longer, so four may.
+  const [fifth, ...four] = [...'abcde'].map((item) => batcher.add(item)).toReversed();
+  await expect(fifth).rejects.toThrow('4 requests wait for the database already (MAX_WAITING).');
+  expect(await Promise.all(four)).toEqual([...'dcba']);
 });
 
 it.each([
@@ -86,12 +94,9 @@ it('a batch has 256 items, and the trace of the first', async () => {
   ]);
 });
 
-it('a batch that fails in any way, or finds nothing left, leaves the next one to run', async () => {
+it('a batch for which nothing is left lets the next one run', async () => {
   const batcher = batcherOf((_manager, items: readonly number[]) => Promise.resolve(items), [], true);
-  jest.spyOn(AsyncResource.prototype, 'runInAsyncScope').mockImplementationOnce(() => {
-    throw new Error('A hook of the runtime failed.');
-  });
-  await expect(batcher.add(1)).rejects.toThrow('A hook of the runtime failed.');
+  // Each of the two begins one in the same turn, and the first takes both.
   for (let i = 0; i < 3; i++) expect(await Promise.all([batcher.add(i), batcher.add(-i)])).toEqual([i, -i]);
 });
 
@@ -114,17 +119,41 @@ it('a batch that an item fails is halved until that item fails alone, and no hal
   expect(await Promise.all([a, b])).toEqual(['a', 'b']);
 });
 
-it('an item whose key is held is tried again beside the others, for a second and a half', async () => {
-  let tries = 0;
-  const write = (_manager: unknown, items: readonly string[]) =>
-    items.includes('x') && (items.length > 1 || ++tries < 4)
-      ? Promise.reject(new IdempotencyInProgress())
-      : Promise.resolve(items);
+it('a batch that may have been stored is not run again, whatever else it failed by', async () => {
+  const write = jest.fn(() => Promise.reject(new TypeError('A fault of the program.')));
   const batcher = batcherOf(write);
+  for (const { reason } of (await Promise.allSettled([batcher.add('a'), batcher.add('b')])) as PromiseRejectedResult[])
+    expect(reason).toEqual(new TypeError('A fault of the program.'));
+  expect(write).toHaveBeenCalledTimes(1);
+});
+
+it('a request ends at its deadline, with the reason why it was tried again, and the log has why', async () => {
+  const conflict = new QueryFailedError('', undefined, Object.assign(new Error('A conflict.'), { code: '40001' }));
+  const runs = [() => Promise.reject(conflict), () => new Promise<never>(() => undefined)];
+  logged.length = 0;
+  for (const [i, reason] of ['A conflict.', 'did not answer in time'].entries()) {
+    const batcher = batcherOf<string>(runs[i]!, [], true);
+    await expect(batcher.add('a', performance.now() + 50)).rejects.toThrow(reason);
+    expect(logged).toHaveLength(i + 1);
+  }
+  const rejecting = batcherOf<string>(() => Promise.resolve([new IdempotencyKeyReused()] as never), [], true);
+  await expect(rejecting.add('a')).rejects.toThrow(IdempotencyKeyReused);
+  expect(logged).toHaveLength(2);
+});
+
+it('an item whose key is held is tried again beside the others, and delays none of them', async () => {
+  const batches: string[] = [];
+  let tries = 0;
+  const batcherNamed = (name: string, held?: Batcher<string, string>) => {
+    const run = (_manager: unknown, items: readonly string[]) => {
+      batches.push(`${name} ${items.join('')}`);
+      return items.includes('x') && (items.length > 1 || ++tries < 4)
+        ? Promise.reject(new IdempotencyInProgress())
+        : Promise.resolve(items);
+    };
+    return new Batcher<string, string>(executorWith(), { kind: 'transaction', summary: 'INSERT pet', run }, held);
+  };
+  const batcher = batcherNamed('first', batcherNamed('held'));
   expect(await Promise.all(['x', 'a'].map((item) => batcher.add(item)))).toEqual(['x', 'a']);
-  expect(tries).toBe(4);
-  const begun = performance.now();
-  tries = -Infinity;
-  await expect(batcher.add('x')).rejects.toThrow(IdempotencyInProgress);
-  expect(performance.now() - begun).toBeGreaterThan(1_400);
+  expect(batches).toEqual(['first xa', 'first x', 'first a', 'held x', 'held x', 'held x']);
 });

@@ -233,7 +233,7 @@ async function simulate(script: readonly Step[], fateOfEach: readonly Fate[]): P
   for (const { name, key, at, added, error, endedAt } of sent) {
     // Nothing waits beyond its deadline.
     expect(endedAt).toBeLessThanOrEqual(at + DEADLINE + 1);
-    // It is rejected for a reason: that of another pet is none.
+    // A valid pet never gets the error of a faulty one in its batch.
     if (error !== undefined)
       expect([name, REASONS.some((type) => error instanceof type) || name.startsWith('faulty')]).toEqual([name, true]);
     // What was acknowledged is stored.
@@ -263,7 +263,7 @@ beforeAll(() => {
 });
 afterAll(() => clock.uninstall());
 
-it('requests on a database that fails, delays or never answers are answered in time, and exactly once', async () => {
+it('requests on a database that fails, delays or never answers are answered in time, and nothing is stored twice', async () => {
   const script = fc.array(steps, { minLength: 10, maxLength: 120 });
   const fateOfEach = fc.array(fates, { minLength: 1, maxLength: 40 });
   // A million timers. A failure prints its seed, and the shortest script that fails.

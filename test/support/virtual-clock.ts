@@ -29,8 +29,8 @@ export class VirtualClock {
 
   /** What replaces `node:timers/promises`. */
   readonly promises = {
-    setTimeout: <T>(time: number, value: T) => new Promise<T>((resolve) => this.add(() => resolve(value), time)),
-    setImmediate: <T>(value: T) => new Promise<T>((resolve) => this.add(() => resolve(value), 0)),
+    setTimeout: (time: number) => new Promise<void>((resolve) => this.add(resolve, time)),
+    setImmediate: () => new Promise<void>((resolve) => this.add(resolve, 0)),
   };
 
   /** Replaces the global timers and `performance.now()`. */
@@ -50,7 +50,7 @@ export class VirtualClock {
     performance.now = now;
   }
 
-  /** Forgets all timers. */
+  /** Forgets all timers; it is 0 again. */
   reset(): void {
     this.timers = [];
     this.now = 0;
@@ -62,7 +62,7 @@ export class VirtualClock {
     await settle();
     for (let timer = this.first(end); timer; timer = this.first(end)) {
       this.timers.splice(this.timers.indexOf(timer), 1);
-      this.now = Math.max(this.now, timer.at);
+      this.now = timer.at;
       if (timer.every !== undefined) this.insert({ ...timer, at: this.now + timer.every });
       timer.run();
       await settle();
@@ -88,7 +88,7 @@ export class VirtualClock {
   }
 
   private handle(timer: Timer) {
-    const handle = { timer, unref: () => handle, ref: () => handle };
+    const handle = { timer, unref: () => handle };
     return handle;
   }
 }

@@ -14,7 +14,7 @@ interface Pending<Item, Result> {
   failedAt?: number;
 }
 
-/** The maximum size of a batch. */
+/** The maximum number of items in a batch. */
 const MAX_BATCH = 256;
 
 /** How far the deadlines of a batch may be from that of its first item, in milliseconds: it runs until the latest. */
@@ -30,7 +30,7 @@ export class Batcher<Item, Result> {
   private readonly maxInFlight: number;
   private inFlight = 0;
 
-  /** `held` gets the items whose idempotency key another transaction holds: they must not delay others again. */
+  /** `held` gets the items whose idempotency key is in use, to be tried again: they must not delay others. */
   constructor(
     private readonly executor: Executor,
     private readonly work: SharedWork<Item, Result>,
@@ -62,8 +62,6 @@ export class Batcher<Item, Result> {
     try {
       // A batch belongs to the trace of its first item.
       await batch[0]?.trace.runInAsyncScope(() => this.run(batch));
-    } catch (error) {
-      for (const { reject } of batch) reject(error as Error);
     } finally {
       this.inFlight--;
       if (this.pending.length > 0) void this.flush();
@@ -84,12 +82,12 @@ export class Batcher<Item, Result> {
     const latest = Math.max(...batch.map(({ deadline }) => deadline));
     const requests = batch.map((pending) => ({
       item: pending.item,
-      settle: (outcome: Result | Error) => this.settle(pending, outcome),
+      settle: (outcome: Result | Error) => this.settleOrRetry(pending, outcome),
     }));
     return this.executor.perform(this.work, requests, latest);
   }
 
-  private settle(pending: Pending<Item, Result>, outcome: Result | Error): void {
+  private settleOrRetry(pending: Pending<Item, Result>, outcome: Result | Error): void {
     if (!(outcome instanceof Error)) return pending.resolve(outcome);
     pending.failedAt ??= performance.now();
     const pause = heldPause(outcome, pending.failedAt);

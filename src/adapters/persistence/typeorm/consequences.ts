@@ -7,15 +7,16 @@ import { failureOf, IdsSkipped, NotUsable, RowsDiscarded } from './failures.js';
 /** How often a read is tried again after a connection has failed: others of the pool may fail too. */
 const READ_RETRIES = 3;
 
-/** How often ids are skipped: another instance that does so at the same time may move the sequence back. */
+/** How often work is tried again after ids were skipped: another instance that does so too may move the sequence back. */
 const SKIPS = 3;
 
 /** The errors that one of several items may have caused, after which nothing is stored. */
-const FAULTS_OF_AN_ITEM = [QueryFailedError, ClientError, RowsDiscarded, IdsSkipped];
+const FAULTS_OF_AN_ITEM = [QueryFailedError, ClientError, RowsDiscarded];
 
 /**
  * A number: the same again after so many milliseconds. `give up`: all requests reject with `DatabaseUnavailable`.
- * `split`: each half again. `reject`: all requests reject with the error.
+ * `split`: each half again, on its own counts; a request alone rejects with the error. `reject`: all requests reject
+ * with the error.
  */
 export type Consequence = number | 'give up' | 'split' | 'reject';
 
@@ -29,11 +30,13 @@ export type Consequence = number | 'give up' | 'split' | 'reject';
  * | the wait for a row                                         | again after 50 ms                                    |
  * | ids had to be skipped                                      | again after 5 ms, three times; then `split`          |
  * | a server, before the first statement of the work           | again after 50 ms, then twice as long, at most 1 s   |
+ * | … which the service cannot use (`NotUsable`)               | as the database, below                               |
  * | the database, in a read                                    | again after 50 ms, three times; then `give up`       |
  * | the database in a write, which may have been committed     | `give up`                                            |
  * | what only the operator can mend                            | `give up`                                            |
- * | a statement, for a fault that one item may have caused     | `split`; one item: its error                         |
- * | … because another transaction holds an idempotency key     | `split`; one item: see `heldPause`                   |
+ * | a statement, for a fault that one item may have caused     | `split`                                              |
+ * | … because another transaction holds an idempotency key     | `split`; the `Batcher` tries one again: `heldPause`  |
+ * | a deadline or a pause: already a `DatabaseUnavailable`     | `reject`                                             |
  * | anything else, before the first statement of the work      | `give up`: it is no fault of a request               |
  * | anything else, later                                       | `reject`: something may have been stored             |
  */
@@ -47,7 +50,6 @@ export class Failures {
 
   /** `hasBegun` says whether the first statement of the work may have been sent. */
   consequenceOf(error: unknown, hasBegun: boolean): Consequence {
-    // It has been counted, or a deadline has passed.
     if (error instanceof DatabaseUnavailable) return 'reject';
     if (error instanceof IdsSkipped) return this.count('skip') <= SKIPS ? 5 : 'split';
     switch (failureOf(this.dialect, error)) {
@@ -75,7 +77,7 @@ export class Failures {
   }
 }
 
-/** For how long a request whose idempotency key another transaction holds is tried again, and after which pause. */
+/** For how long a request whose idempotency key is in use is tried again, and after which pause. */
 const HELD_TIMEOUT = 1_500;
 const HELD_PAUSE = 50;
 

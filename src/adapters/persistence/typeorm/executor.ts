@@ -19,7 +19,7 @@ export interface SharedWork<Item, Result> {
   readonly run: (manager: EntityManager, items: readonly Item[]) => Promise<readonly (Result | Error)[]>;
 }
 
-/** A request that shares its work with others. */
+/** One of the requests that share work, or the only one. */
 interface SharedRequest<Item, Result> {
   readonly item: Item;
   readonly settle: (outcome: Result | Error) => void;
@@ -40,7 +40,8 @@ export class Executor {
 
   /**
    * Admits a request, which may wait for the database until the deadline, on the clock of `performance.now()`; rejects
-   * at once if too many are pending, which would fill the memory.
+   * at once if too many are pending, which would fill the memory. A request is pending until its work ends, even if it
+   * rejects before. `maxWaiting` may exceed the setting, for what must not be rejected.
    */
   async admit<T>(
     work: (deadline: number) => Promise<T>,
