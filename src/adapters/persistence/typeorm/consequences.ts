@@ -7,7 +7,7 @@ import { failureOf, IdsSkipped, NotUsable, RowsDiscarded } from './failures.js';
 /** How often a read is tried again after a connection has failed: others of the pool may fail too. */
 const READ_RETRIES = 3;
 
-/** How often work is tried again after ids were skipped: another instance that does so too may move the sequence back. */
+/** How often work is tried again after ids were skipped: another instance that skips too may move the sequence back. */
 const SKIPS = 3;
 
 /** The errors that one of several items may have caused, after which nothing is stored. */
