@@ -43,7 +43,8 @@ describe('the window of a limit', () => {
     jest.advanceTimersByTime(WINDOW - 20_000);
     expect((await service.send('/v1/pets')).headers.ratelimit).toBe('"key";r=0;t=20');
     const rejected = await service.send('/v1/pets');
-    expect(expectError(rejected, 'rate_limited').message).toContain('20 seconds');
+    const { message } = expectError(rejected, 'rate_limited');
+    expect(message).toBe('This API key may make 2 requests in a minute; try again in 20 seconds.');
     expect(rejected.headers).toMatchObject({ 'retry-after': '20', ratelimit: '"key";r=0;t=20' });
     jest.advanceTimersByTime(20_000);
     const accepted = await service.send('/v1/pets');
@@ -68,7 +69,8 @@ describe('the window of a limit', () => {
       expectError(await service.send(path, withKey('guess')), 'api_key_invalid');
     jest.advanceTimersByTime(WINDOW - 1_000);
     const rejected = await service.send('/v1/pets', withKey('guess'));
-    expectError(rejected, 'rate_limited');
+    const { message } = expectError(rejected, 'rate_limited');
+    expect(message).toBe('An address may send 2 wrong API keys in a minute; try again in 1 second.');
     expect(rejected.headers).toMatchObject({ 'retry-after': '1', 'ratelimit-policy': '"address";q=2;w=60' });
     expect(rejected.headers).not.toHaveProperty('www-authenticate');
     jest.advanceTimersByTime(1_000);
@@ -152,7 +154,12 @@ describe('AUTH_FAILURE_LIMIT', () => {
     await fail('192.0.2.21');
     await sendFrom(service, '192.0.2.21', { headers: { Authorization: text } });
     for (let i = 0; i < 5; i++) expect((await sendFrom(service, '192.0.2.21', used)).status).toBe(200);
-    expectError(await sendFrom(service, '192.0.2.21', await newKey('unused')), 'rate_limited');
+    const unused = await newKey('unused');
+    const find = jest.spyOn(service.app.get(ApiKeyRepository), 'find');
+    expectError(await sendFrom(service, '192.0.2.21', unused), 'rate_limited');
+    // Nor does it look for it in the database.
+    expect(find).not.toHaveBeenCalled();
+    find.mockRestore();
   });
 
   it('rejects a key that only another address has used', async () => {
@@ -180,9 +187,12 @@ describe('AUTH_FAILURE_LIMIT', () => {
 
     afterEach(() => void jest.restoreAllMocks());
 
+    /** The statuses, and of each 429 the policy. */
     const statuses = async (askAt: (index: number) => Ask) => {
       const asking = Array.from({ length: 20 }, (_, i) => service.send('/v1/pets', askAt(i)));
-      return (await Promise.all(asking)).map(({ status }) => status).sort();
+      return (await Promise.all(asking))
+        .map(({ status, headers }) => (status === 429 ? headers['ratelimit-policy'] : status))
+        .sort();
     };
 
     it('accepts all with valid keys that the address has not used', async () => {
@@ -194,7 +204,7 @@ describe('AUTH_FAILURE_LIMIT', () => {
       const guess = (index: number) => keyText(String(index).padStart(KEY_RANDOM_LENGTH, '0'));
       const right = await newKey('right');
       const asked = await statuses((i) => (i < 19 ? withKey(guess(i)) : right));
-      expect(asked).toEqual([401, 401, ...Array<number>(18).fill(429)]);
+      expect(asked).toEqual([...Array<string>(18).fill('"address";q=2;w=60'), 401, 401]);
     });
   });
 });
