@@ -21,7 +21,7 @@ const PARTS = {
   [`${HTTP}/body`]: ['http/json-object', 'http/create-pet', 'http/requests', 'http/protocol'],
   [`${HTTP}/errors`]: [
     ...['http/create-pet', 'http/auth', 'http/idempotency', 'http/list-pets', 'http/get-pet', 'http/protocol'],
-    ...['http/health-and-docs', 'observability/log'],
+    ...['http/health-and-docs', 'http/order-of-checks', 'observability/log'],
   ],
   [`${HTTP}/pets`]: ['http/create-pet', 'http/list-pets', 'http/get-pet', 'http/idempotency', 'http/cache'],
   [`${HTTP}/auth`]: ['http/auth', 'http/get-pet', 'limits/limits'],

@@ -40,12 +40,10 @@ function apiErrorOf(error: unknown): ApiError {
   if (error instanceof IdempotencyKeyReused) return ApiError.of('idempotency_key_reused');
   if (error instanceof IdempotencyInProgress) return ApiError.of('idempotency_in_progress', RETRY_AFTER);
   if (error instanceof DatabaseUnavailable) return ApiError.of('service_unavailable', RETRY_AFTER);
-  // Nest turns the errors of Express into HttpExceptions, too.
-  const status = error instanceof HttpException ? error.getStatus() : 500;
-  if (status === 404) return ApiError.of('route_not_found');
-  // Of a file of the docs page.
-  if (status === 412) return new ApiError('bad_request', 'The file has changed (RFC 9110, section 13.1).', [], status);
-  return status < 500 ? new ApiError('bad_request', 'The request cannot be read.') : ApiError.of('internal_error');
+  // By Express, of a file of the docs page; Nest turns its errors into HttpExceptions.
+  if (error instanceof HttpException && error.getStatus() === 412)
+    return new ApiError('bad_request', 'The file has changed (RFC 9110, section 13.1).', [], 412);
+  return ApiError.of('internal_error');
 }
 
 /** The error for a missing or invalid key, with the challenge of RFC 6750, section 3. */
