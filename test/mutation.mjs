@@ -23,7 +23,9 @@ const PARTS = {
     ...['http/create-pet', 'http/auth', 'http/idempotency', 'http/list-pets', 'http/get-pet', 'http/protocol'],
     ...['http/health-and-docs', 'http/order-of-checks', 'observability/log'],
   ],
-  [`${HTTP}/pets`]: ['http/create-pet', 'http/list-pets', 'http/get-pet', 'http/idempotency', 'http/cache'],
+  [`${HTTP}/pets`]: [
+    ...['http/create-pet', 'http/list-pets', 'http/get-pet', 'http/idempotency', 'http/cache', 'http/document'],
+  ],
   [`${HTTP}/auth`]: ['http/auth', 'http/get-pet', 'limits/limits'],
   [`${TYPEORM}/pets`]: ['stores/sqlite', 'stores/key-expiry'],
   [`${TYPEORM}/keys`]: ['stores/sqlite'],

@@ -49,16 +49,19 @@ describe('the headers Deprecation, Sunset and Link', () => {
   const others = OPERATIONS.filter(({ path }) => path !== getPet.path).flatMap(({ method, valid, invalid }) =>
     [valid, ...invalid.slice(0, 1)].map((request): [string, string] => [method, request.target]),
   );
-  it.each<[string, string]>([...others, ['GET', '/v1/pets/'], ['GET', '/v1/pets/1/owner'], ['GET', '/docs']])(
-    'are not on the response to %s %s',
-    async (method, target) => {
-      for (const key of [true, false]) {
-        const { headers } = await service.send(target, { method, key });
-        expect([headers.deprecation, headers.sunset]).toEqual([undefined, undefined]);
-        expect(headers.link ?? '').not.toContain('deprecation');
-      }
-    },
-  );
+  it.each<[string, string]>([
+    ...others,
+    ['GET', '/v1/pets/'],
+    ['GET', '/v1/pets/1/owner'],
+    ['GET', '/x/v1/pets/1'],
+    ['GET', '/docs'],
+  ])('are not on the response to %s %s', async (method, target) => {
+    for (const key of [true, false]) {
+      const { headers } = await service.send(target, { method, key });
+      expect([headers.deprecation, headers.sunset]).toEqual([undefined, undefined]);
+      expect(headers.link ?? '').not.toContain('deprecation');
+    }
+  });
 });
 
 it('may have a negative id, which was inserted by hand', () => {

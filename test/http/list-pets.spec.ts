@@ -55,6 +55,7 @@ describe('parameters', () => {
     ['page=2', 'unknown_parameter', '"page"'],
     ['limit[]=5', 'unknown_parameter', '"limit[]"'],
     ['__proto__=x', 'unknown_parameter', '"__proto__"'],
+    ['status=lost', 'invalid_parameter', 'status must be one of available, pending, sold, not "lost".'],
   ])('?%s is rejected with %s', async (query, code, text) => {
     expect(expectError(await list(query), code).message).toContain(text);
   });
