@@ -91,9 +91,14 @@ async function replace(
   }
 }
 
-it.each([1, 2])(
-  '[short] two instances of %i process(es) are replaced in turn without a failed request',
-  async (workers) => {
+// On a machine without an idle processor, the kernel may reset a connection that reaches two processes between their last
+// look for connections and the end of listening, and nginx repeats no POST: not beside the other steps of `.ci/run`.
+it.each([
+  ['[short] ', 1],
+  ['', 2],
+])(
+  '%stwo instances of %i process(es) are replaced in turn without a failed request',
+  async (_form, workers) => {
     store = await postgres.create();
     await replace(workers, Array<WorkingFolder>(RESTARTS).fill(folder));
   },
