@@ -218,12 +218,13 @@ describe('a command', () => {
       expect(await told(line)).toEqual([line, `Database: ${path}\n`]);
   });
 
-  it('rejects a database that is no regular file', async () => {
+  it('rejects a file or a database that is no regular file', async () => {
     execFileSync('mkfifo', [join(folder().path, 'pipe')]);
     mkdirSync(join(folder().path, 'data'));
     for (const url of ['sqlite:pipe', 'sqlite:data', 'sqlite:/dev/null'])
       for (const args of [['serve'], ['migrate']])
         expect(await folder().error(args, { DATABASE_URL: url })).toContain('no regular file');
+    expect(await folder().error(['restore', 'pipe'])).toContain('no regular file');
     expect(readdirSync(folder().path).sort()).toEqual(['data', 'pipe']);
   });
 
