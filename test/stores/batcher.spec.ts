@@ -127,15 +127,18 @@ it('a batch that may have been stored is not run again, whatever else it failed 
   expect(write).toHaveBeenCalledTimes(1);
 });
 
-it('a request ends at its deadline, with the reason why it was tried again, and the log has why', async () => {
-  const conflict = new QueryFailedError('', undefined, Object.assign(new Error('A conflict.'), { code: '40001' }));
-  const runs = [() => Promise.reject(conflict), () => new Promise<never>(() => undefined)];
+it('a request ends at its deadline, or with the reason if no try is left before, and the log has why', async () => {
   logged.length = 0;
-  for (const [i, reason] of ['A conflict.', 'did not answer in time'].entries()) {
-    const batcher = batcherOf<string>(runs[i]!, [], true);
-    await expect(batcher.add('a', performance.now() + 50)).rejects.toThrow(reason);
-    expect(logged).toHaveLength(i + 1);
-  }
+  const executor = executorWith([], true);
+  const refused = new QueryFailedError('', undefined, Object.assign(new Error('Refused.'), { code: '08006' }));
+  executor.database.run = () => Promise.reject(refused);
+  // Tried after 50, 150, 350 and 750 ms; the next time would be after 1,550.
+  const running = executor.run('read', 'SELECT pet', () => Promise.resolve(), performance.now() + 1_500);
+  await expect(running).rejects.toThrow('Refused.');
+  expect(logged).toHaveLength(1);
+  const silent = batcherOf<string>(() => new Promise(() => undefined));
+  await expect(silent.add('a', performance.now() + 50)).rejects.toThrow('did not answer in time');
+  expect(logged).toHaveLength(2);
   const rejecting = batcherOf<string>(() => Promise.resolve([new IdempotencyKeyReused()] as never), [], true);
   await expect(rejecting.add('a')).rejects.toThrow(IdempotencyKeyReused);
   expect(logged).toHaveLength(2);
